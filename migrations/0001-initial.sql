@@ -34,9 +34,16 @@ CREATE TABLE ProfilingRequests (
     additional_args  TEXT                     -- object; PerfSpect stands here
                      CHECK (additional_args IS NULL OR
                             json_type(additional_args) = 'object'),
-    -- follows from the states of its commands and from nothing else
+    -- how many commands it has, and how many of them wait, are under way,
+    -- failed, and are done (completed or stopped); the rest was withdrawn
+    n_commands       INTEGER NOT NULL DEFAULT 0,
+    n_waiting        INTEGER NOT NULL DEFAULT 0,
+    n_open           INTEGER NOT NULL DEFAULT 0,
+    n_failed         INTEGER NOT NULL DEFAULT 0,
+    n_done           INTEGER NOT NULL DEFAULT 0,
+    -- follows from these numbers and from nothing else
     status           TEXT NOT NULL DEFAULT 'pending'
-                     CHECK (status IN ('pending', 'in_progress', 'completed',
+                     CHECK (status IN ('pending', 'assigned', 'completed',
                                        'failed', 'cancelled')),
     expires_in       INTEGER CHECK (expires_in > 0), -- seconds, if asked for
     created_by       TEXT,                    -- name of the user
@@ -56,23 +63,24 @@ CREATE TABLE ProfilingCommands (
     hostname        TEXT NOT NULL COLLATE NOCASE CHECK (hostname <> ''),
     service_name    TEXT NOT NULL CHECK (service_name <> ''),
     command_type    TEXT NOT NULL CHECK (command_type IN ('start', 'stop')),
-    -- commands of one kind take the same slot of the agent
-    kind            TEXT NOT NULL
-                    CHECK (kind IN ('stop', 'adhoc', 'continuous')),
     combined_config TEXT NOT NULL             -- what the agent is given
                     CHECK (json_type(combined_config) = 'object'),
+    -- commands of one kind take the same slot of the agent
+    kind            TEXT NOT NULL GENERATED ALWAYS AS (
+                        CASE WHEN command_type = 'stop' THEN 'stop'
+                             WHEN combined_config ->> 'continuous'
+                             THEN 'continuous' ELSE 'adhoc' END) STORED,
     status          TEXT NOT NULL DEFAULT 'pending'
                     CHECK (status IN ('pending', 'sent', 'accepted',
                            'installing', 'running', 'completed', 'failed',
                            'stopped', 'superseded', 'cancelled', 'expired')),
     reason          TEXT,                     -- why it ended as it did
-    created_at      TEXT NOT NULL,
-    expires_at      TEXT,                     -- while pending; NULL: never
+    created_at      TEXT NOT NULL
+                    DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
+    expires_at      TEXT,                     -- until shown; NULL: never
     sent_at         TEXT,                     -- first handed out
     accepted_at     TEXT,                     -- first shown by the agent
-    ended_at        TEXT,                     -- set in every end state
-    CHECK ((ended_at IS NOT NULL) = (status IN ('completed', 'failed',
-           'stopped', 'superseded', 'cancelled', 'expired')))
+    ended_at        TEXT                      -- entered its end state
 ) STRICT;
 
 -- A host has at most one pending command of a kind for a service: a second
@@ -84,7 +92,7 @@ CREATE UNIQUE INDEX OnePendingCommand
 -- What a heartbeat looks at: the unfinished commands of one host.
 CREATE INDEX OpenCommands
     ON ProfilingCommands (hostname, service_name, id)
-    WHERE ended_at IS NULL;
+    WHERE status IN ('pending', 'sent', 'accepted', 'installing', 'running');
 
 -- The newest command of a host, for the page.
 CREATE INDEX CommandsByHost
@@ -106,14 +114,16 @@ CREATE INDEX CommandsOfRequest ON CommandRequests (request_id);
 CREATE TABLE HostHeartbeats (
     id                  INTEGER PRIMARY KEY,
     hostname            TEXT NOT NULL COLLATE NOCASE CHECK (hostname <> ''),
-    ip_address          TEXT NOT NULL,        -- as the agent says
+    ip_address          TEXT NOT NULL DEFAULT '', -- as the agent says
     service_name        TEXT NOT NULL CHECK (service_name <> ''),
     last_command_id     TEXT,
     status              TEXT NOT NULL DEFAULT 'active'
                         CHECK (status IN ('active', 'idle', 'offline')),
     heartbeat_timestamp TEXT NOT NULL,        -- the agent's clock
-    last_seen           TEXT NOT NULL,        -- ours: what counts
-    first_seen          TEXT NOT NULL,
+    last_seen           TEXT NOT NULL         -- ours: what counts
+                        DEFAULT '1970-01-01T00:00:00.000Z',
+    first_seen          TEXT NOT NULL
+                        DEFAULT '1970-01-01T00:00:00.000Z',
     remote_address      TEXT,                 -- where the connection is from
     agent_id            TEXT,                 -- the rest only from our agent
     boot_id             TEXT,

@@ -55,12 +55,22 @@ set_pids(struct json_object *config, const struct target *target)
 	json_object_object_add(config, "pids", pids);
 }
 
+static void
+add_members(struct json_object *to, struct json_object *from)
+{
+	struct json_object_iter it;
+
+	json_object_object_foreachC(from, it)
+	{
+		json_object_object_add(to, it.key, json_object_get(it.val));
+	}
+}
+
 struct json_object *
 command_start_config(
     const struct profiling_request *request, const struct target *target)
 {
 	struct json_object *config = json_object_new_object();
-	struct json_object_iter it;
 
 	set_text(config, "command_type", "start");
 	set_integer(config, "duration", request->duration);
@@ -71,13 +81,8 @@ command_start_config(
 	    config, "profiling_mode", profiling_mode_names[request->mode]);
 	if (target->n_pids)
 		set_pids(config, target);
-	if (request->additional_args) {
-		json_object_object_foreachC(request->additional_args, it)
-		{
-			json_object_object_add(
-			    config, it.key, json_object_get(it.val));
-		}
-	}
+	if (request->additional_args)
+		add_members(config, request->additional_args);
 	return config;
 }
 
@@ -160,18 +165,9 @@ struct json_object *
 command_merge_configs(struct json_object *pending, struct json_object *later)
 {
 	struct json_object *merged = json_object_new_object(), *pids;
-	struct json_object_iter it;
 
-	json_object_object_foreachC(pending, it)
-	{
-		json_object_object_add(
-		    merged, it.key, json_object_get(it.val));
-	}
-	json_object_object_foreachC(later, it)
-	{
-		json_object_object_add(
-		    merged, it.key, json_object_get(it.val));
-	}
+	add_members(merged, pending);
+	add_members(merged, later);
 	/* no duration: until stopped, so longest; no frequency: the
 	 * profiler's own, which any number that was asked for overrides */
 	json_object_object_add(merged, "duration",
@@ -189,37 +185,63 @@ command_merge_configs(struct json_object *pending, struct json_object *later)
 	return merged;
 }
 
-bool
-command_without_pids(struct json_object *start, const struct target *target,
-    struct json_object **remaining)
+struct json_object *
+command_merge_stops(struct json_object *pending, struct json_object *later)
 {
-	struct json_object *pids = json_member(start, "pids"), *left;
-	struct json_object_iter it;
+	struct json_object *merged,
+	    *pids = union_of_pids(
+		json_member(pending, "pids"), json_member(later, "pids"));
 
-	*remaining = NULL;
 	if (!pids)
-		return false;
-	left = json_object_new_array();
-	for (size_t i = 0; i < json_object_array_length(pids); i++) {
-		struct json_object *pid = json_object_array_get_idx(pids, i);
-		bool taken = false;
+		return command_stop_host_config();
+	merged = json_object_new_object();
+	json_object_object_add(merged, "pids", pids);
+	set_text(merged, "stop_level", "process");
+	return merged;
+}
 
-		for (size_t j = 0; j < target->n_pids; j++)
-			taken |= target->pids[j] == json_object_get_int(pid);
-		if (!taken)
+/* --- stopping some processes -----------------------------------------------
+ */
+
+static bool
+is_target(const struct target *target, struct json_object *pid)
+{
+	for (size_t i = 0; i < target->n_pids; i++)
+		if (target->pids[i] == json_object_get_int(pid))
+			return true;
+	return false;
+}
+
+bool
+command_has_pids(struct json_object *start, const struct target *target)
+{
+	struct json_object *pids = json_member(start, "pids");
+
+	for (size_t i = 0; pids && i < json_object_array_length(pids); i++)
+		if (is_target(target, json_object_array_get_idx(pids, i)))
+			return true;
+	return false;
+}
+
+struct json_object *
+command_without_pids(struct json_object *start, const struct target *target)
+{
+	struct json_object *pids = json_member(start, "pids"), *rest,
+			   *left = json_object_new_array();
+
+	for (size_t i = 0; pids && i < json_object_array_length(pids); i++) {
+		struct json_object *pid = json_object_array_get_idx(pids, i);
+
+		if (!is_target(target, pid))
 			json_object_array_add(left, json_object_get(pid));
 	}
 	if (json_object_array_length(left) == 0) {
 		json_object_put(left);
-		return true;
+		return NULL;
 	}
-	*remaining = json_object_new_object();
-	json_object_object_foreachC(start, it)
-	{
-		json_object_object_add(
-		    *remaining, it.key, json_object_get(it.val));
-	}
-	json_object_object_add(*remaining, "pids", left);
-	set_text(*remaining, "stop_level", "process");
-	return true;
+	rest = json_object_new_object();
+	add_members(rest, start);
+	json_object_object_add(rest, "pids", left);
+	set_text(rest, "stop_level", "process");
+	return rest;
 }

@@ -40,7 +40,7 @@ bool command_state_is_end(enum command_state state);
 enum command_kind command_start_kind(const struct profiling_request *request)
     __attribute__((nonnull));
 
-/* The four below return new values that the caller puts back. */
+/* The functions below return new values that the caller puts back. */
 
 /* A start's combined_config for one of its hosts. */
 struct json_object *command_start_config(
@@ -61,13 +61,20 @@ struct json_object *command_stop_process_config(const struct target *target)
 struct json_object *command_merge_configs(struct json_object *pending,
     struct json_object *later) __attribute__((nonnull));
 
+/* Two stops that wait become one: of the whole host if either is, else of
+ * the processes of both. */
+struct json_object *command_merge_stops(struct json_object *pending,
+    struct json_object *later) __attribute__((nonnull));
+
+/* Whether a start names one of the target's processes. */
+bool command_has_pids(struct json_object *start, const struct target *target)
+    __attribute__((nonnull));
+
 /*
- * The combined_config that remains of a start when processes are taken out
- * of it: *remaining is NULL where none remain.  Returns false where the
- * start is for the whole host, which no process can be taken out of.
+ * What remains of a start with pids when the target's are taken out of it,
+ * or NULL where nothing does.
  */
-bool command_without_pids(struct json_object *start,
-    const struct target *target, struct json_object **remaining)
-    __attribute__((nonnull, warn_unused_result));
+struct json_object *command_without_pids(struct json_object *start,
+    const struct target *target) __attribute__((nonnull));
 
 #endif
