@@ -82,6 +82,15 @@ buf_clear(struct buf *b)
 }
 
 void
+buf_cut(struct buf *b, size_t len)
+{
+	if (len < b->len) {
+		b->len = len;
+		b->data[len] = '\0';
+	}
+}
+
+void
 buf_free(struct buf *b)
 {
 	free(b->data);

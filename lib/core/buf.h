@@ -38,6 +38,9 @@ const char *buf_text(const struct buf *b) __attribute__((nonnull));
 /* Empties it and keeps the memory. */
 void buf_clear(struct buf *b) __attribute__((nonnull));
 
+/* Drops what was added past len bytes. */
+void buf_cut(struct buf *b, size_t len) __attribute__((nonnull));
+
 /* Gives the memory back; the buffer is empty and may be used again. */
 void buf_free(struct buf *b) __attribute__((nonnull));
 

@@ -131,12 +131,29 @@ field_integer_text(const char *text, int64_t *out)
 	return end != text && !*end;
 }
 
+/* Beyond 2^53 a double is no exact integer: it saturates, and the range
+ * check that follows refuses it. */
+static bool
+whole_double(double d, int64_t *out)
+{
+	const double exact = 9007199254740992.0;
+
+	if (d > exact)
+		*out = INT64_MAX;
+	else if (d < -exact)
+		*out = FIELD_NULL + 1;
+	else if (!isfinite(d) || (double)(int64_t)d < d ||
+		 (double)(int64_t)d > d)
+		return false;
+	else
+		*out = (int64_t)d;
+	return true;
+}
+
 /* What counts as an integer: 12, 12.0 and "12", but neither 1.9 nor true. */
 static bool
 as_integer(struct json_object *value, int64_t *out)
 {
-	double d;
-
 	switch (json_object_get_type(value)) {
 	case json_type_int:
 		*out = json_object_get_int64(value);
@@ -144,14 +161,7 @@ as_integer(struct json_object *value, int64_t *out)
 	case json_type_string:
 		return field_integer_text(json_object_get_string(value), out);
 	case json_type_double:
-		d = json_object_get_double(value);
-		if (!isfinite(d) || d != trunc(d))
-			return false;
-		/* 2^53: beyond it a double is no exact integer anyway */
-		*out = d > 9007199254740992.0    ? INT64_MAX
-		       : d < -9007199254740992.0 ? INT64_MIN + 1
-						 : (int64_t)d;
-		return true;
+		return whole_double(json_object_get_double(value), out);
 	default:
 		return false;
 	}

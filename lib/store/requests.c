@@ -341,6 +341,7 @@ carry_out(struct work *w, const struct author *author)
 
 	if (!names)
 		return -1;
+	w->out->n_hosts = json_object_array_length(names);
 	result = insert_row(w, names, author);
 	for (size_t i = 0; result == 0 && i < json_object_array_length(names);
 	     i++) {

@@ -16,6 +16,7 @@
 
 #include "core/reason.h"
 #include "core/report.h"
+#include "core/secret.h"
 
 struct store; /* an open database; not for two threads */
 
@@ -84,8 +85,14 @@ int user_insert(struct store *store, const char *name, enum role role,
     const char *password_hash) __attribute__((nonnull, warn_unused_result));
 int user_by_name(struct store *store, const char *name, struct user *user)
     __attribute__((nonnull, warn_unused_result));
-/* Also ends the user's sessions. */
-int user_set_password(struct store *store, int64_t id,
+/*
+ * Also ends the user's sessions, and for INITIAL_USER removes the file
+ * INITIAL_PASSWORD_FILE beside the database, whose password is no longer
+ * true.
+ */
+#define INITIAL_USER "admin"
+#define INITIAL_PASSWORD_FILE "initial-password"
+int user_set_password(struct store *store, const struct user *user,
     const char *password_hash) __attribute__((nonnull, warn_unused_result));
 /* STORE_CONFLICT where it is the last admin: somebody must be left. */
 int user_delete(struct store *store, const char *name)
@@ -95,9 +102,7 @@ int user_list(struct store *store,
     void (*each)(void *context, const struct user *user), void *context)
     __attribute__((nonnull(1, 2), warn_unused_result));
 
-/* Hash of a session's or an agent's secret, as it is stored. */
-#define SECRET_HASH_BYTES 32
-
+/* Sessions and agents' tokens are stored as secret_hash() of the secret. */
 int session_insert(struct store *store,
     const unsigned char hash[SECRET_HASH_BYTES], int64_t user_id,
     int64_t expires_ms) __attribute__((nonnull, warn_unused_result));
@@ -162,8 +167,11 @@ struct author {
 /* What became of a request. */
 struct submission {
 	char request_id[UUID_TEXT];
-	char (*command_ids)[UUID_TEXT]; /* one a host, in the hosts' order */
+	/* in the hosts' order; one a host, but for a process-level stop that
+	 * changes two runs */
+	char (*command_ids)[UUID_TEXT];
 	size_t n_commands;
+	size_t n_hosts;
 	int64_t created_ms;
 };
 

@@ -2,9 +2,15 @@
 #include "store/db.h"
 
 #include "core/clock.h"
+#include "core/log.h"
+#include "core/mem.h"
 
+#include <errno.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <unistd.h>
 
 const char *const role_names[] = { "viewer", "operator", "admin", NULL };
 
@@ -119,8 +125,25 @@ user_by_name(struct store *s, const char *name, struct user *user)
 	return user_only(s, db_query(s, select_user, "t", name), user);
 }
 
+static void
+forget_initial_password(struct store *s, const struct user *user)
+{
+	char *copy, *file;
+
+	if (strcasecmp(user->name, INITIAL_USER) != 0)
+		return;
+	copy = mem_copy(s->path);
+	file = mem_fmt("%s/" INITIAL_PASSWORD_FILE, dirname(copy));
+	if (unlink(file) != 0 && errno != ENOENT)
+		log_warn("%s: %s: remove it, its password is no longer true",
+		    file, strerror(errno));
+	free(file);
+	free(copy);
+}
+
 int
-user_set_password(struct store *s, int64_t id, const char *password_hash)
+user_set_password(
+    struct store *s, const struct user *user, const char *password_hash)
 {
 	char now[CLOCK_TEXT];
 	int result;
@@ -128,12 +151,16 @@ user_set_password(struct store *s, int64_t id, const char *password_hash)
 	clock_format(clock_now_ms(), now);
 	if (db_begin(s, DB_DURABLE) != 0)
 		return -1;
-	result = db_run(s, update_password, "itt", id, password_hash, now);
+	result =
+	    db_run(s, update_password, "itt", user->id, password_hash, now);
 	if (result == 0 && db_changes(s) == 0)
 		result = STORE_NOT_FOUND;
 	else if (result == 0)
-		result = db_run(s, delete_user_sessions, "i", id);
-	return db_end(s, result);
+		result = db_run(s, delete_user_sessions, "i", user->id);
+	result = db_end(s, result);
+	if (result == 0)
+		forget_initial_password(s, user);
+	return result;
 }
 
 static int

@@ -1,0 +1,216 @@
+/* conspectctl: reading the command line. */
+#include "ctl.h"
+
+#include "core/log.h"
+#include "core/utf8.h"
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define DEFAULT_DB LOCALSTATEDIR "/lib/conspect/conspect.db"
+
+enum option_bit {
+	OPT_ROLE = 1,
+	OPT_PASSWORD_FILE = 2,
+	OPT_SERVICE = 4,
+	OPT_HOST = 8,
+	OPT_OUT = 16,
+};
+
+static const struct command {
+	const char *name, *verb; /* verb NULL: it has none */
+	bool needs_name;
+	unsigned options; /* of enum option_bit */
+	int (*run)(struct store *store, const struct ctl_args *args);
+	const char *usage;
+} commands[] = {
+	{ "migrate", NULL, false, 0, ctl_migrate,
+	    "migrate                make or update the database" },
+	{ "user", "add", true, OPT_ROLE | OPT_PASSWORD_FILE, ctl_user_add,
+	    "user add NAME          [--role viewer|operator|admin] "
+	    "[--password-file FILE]" },
+	{ "user", "list", false, 0, ctl_user_list, "user list" },
+	{ "user", "password", true, OPT_PASSWORD_FILE, ctl_user_password,
+	    "user password NAME     [--password-file FILE]" },
+	{ "user", "remove", true, 0, ctl_user_remove, "user remove NAME" },
+	{ "token", "add", true, OPT_SERVICE | OPT_HOST | OPT_OUT,
+	    ctl_token_add,
+	    "token add NAME         [--service SERVICE] [--host HOST] "
+	    "[--out FILE]" },
+	{ "token", "list", false, 0, ctl_token_list, "token list" },
+	{ "token", "remove", true, 0, ctl_token_remove, "token remove NAME" },
+};
+
+int
+ctl_fail(const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	(void)fputs("conspectctl: ", stderr);
+	(void)vfprintf(stderr, format, ap);
+	(void)fputc('\n', stderr);
+	va_end(ap);
+	return CTL_FAILED;
+}
+
+int
+ctl_store_fail(const struct store *store)
+{
+	return ctl_fail("%s", store_failure_text(store));
+}
+
+bool
+ctl_check_name(const char *what, const char *name)
+{
+	struct place at = { NULL, "name", 0 };
+	struct faults faults = { NULL };
+	bool good = field_name(name, strlen(name), what, &at, &faults) &&
+		    utf8_is_valid(name, strlen(name)) && !strchr(name, ':');
+
+	if (!good)
+		(void)ctl_fail("%s must have 1 to %d bytes of UTF-8, without "
+			       "colons and control characters",
+		    what, NAME_BYTES_MAX);
+	faults_free(&faults);
+	return good;
+}
+
+static void
+print_usage(FILE *to)
+{
+	(void)fputs("usage: conspectctl [--db FILE] COMMAND\n\n", to);
+	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+		(void)fprintf(to, "  %s\n", commands[i].usage);
+	(void)fputs("\nThe database is --db, or CONSPECT_DB of the "
+		    "environment, or " DEFAULT_DB ".\nSee conspectctl(8).\n",
+	    to);
+}
+
+static int
+usage(const char *problem)
+{
+	if (problem)
+		(void)ctl_fail("%s", problem);
+	print_usage(stderr);
+	return CTL_USAGE;
+}
+
+/* The command that the words name; *used is how many of them. */
+static const struct command *
+find_command(char **words, int n, int *used)
+{
+	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+		const struct command *c = &commands[i];
+
+		if (n < 1 || strcmp(words[0], c->name) != 0)
+			continue;
+		if (c->verb && (n < 2 || strcmp(words[1], c->verb) != 0))
+			continue;
+		*used = c->verb ? 2 : 1;
+		return c;
+	}
+	return NULL;
+}
+
+static int
+run(const struct command *command, const char *db, const struct ctl_args *args)
+{
+	enum store_failure failure;
+	struct store *store;
+	struct reason why;
+	int status;
+
+	if (secret_init() != 0)
+		return CTL_FAILED;
+	if (store_open(db, &store, &failure, &why) != 0)
+		return ctl_fail("%s", why.text);
+	status = command->run(store, args);
+	store_close(store);
+	return status;
+}
+
+/* Options in any place; returns the bits of those that were given, or -1. */
+static int
+read_options(int argc, char **argv, const char **db, struct ctl_args *args)
+{
+	static const struct option options[] = {
+		{ "db", required_argument, NULL, 0 },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ "role", required_argument, NULL, OPT_ROLE },
+		{ "password-file", required_argument, NULL,
+		    OPT_PASSWORD_FILE },
+		{ "service", required_argument, NULL, OPT_SERVICE },
+		{ "host", required_argument, NULL, OPT_HOST },
+		{ "out", required_argument, NULL, OPT_OUT },
+		{ NULL, 0, NULL, 0 },
+	};
+	int given = 0, c;
+
+	while ((c = getopt_long(argc, argv, "hV", options, NULL)) != -1) {
+		switch (c) {
+		case 0:
+			*db = optarg;
+			continue;
+		case 'h':
+			print_usage(stdout);
+			exit(CTL_OK);
+		case 'V':
+			(void)puts(PACKAGE_STRING);
+			exit(CTL_OK);
+		case OPT_ROLE:
+			args->role = optarg;
+			break;
+		case OPT_PASSWORD_FILE:
+			args->password_file = optarg;
+			break;
+		case OPT_SERVICE:
+			args->service = optarg;
+			break;
+		case OPT_HOST:
+			args->host = optarg;
+			break;
+		case OPT_OUT:
+			args->out = optarg;
+			break;
+		default:
+			return -1;
+		}
+		given |= c;
+	}
+	return given;
+}
+
+int
+main(int argc, char **argv)
+{
+	const char *env = getenv("CONSPECT_DB"),
+		   *db = env && *env ? env : DEFAULT_DB;
+	struct ctl_args args = { 0 };
+	const struct command *command;
+	int given, used = 0, left;
+
+	log_to_stderr("conspectctl");
+	/* errors are printed once, by ctl_fail() */
+	log_set_level(LOG_LEVEL_WARN);
+	(void)umask(027);
+	given = read_options(argc, argv, &db, &args);
+	if (given < 0)
+		return usage(NULL);
+	command = find_command(argv + optind, argc - optind, &used);
+	if (!command)
+		return usage("which command?");
+	left = argc - optind - used;
+	if (left != command->needs_name)
+		return usage(command->needs_name ? "a NAME is needed"
+						 : "too many arguments");
+	if (given & ~(int)command->options)
+		return usage("an option does not belong to this command");
+	args.name = command->needs_name ? argv[optind + used] : NULL;
+	return run(command, db, &args);
+}

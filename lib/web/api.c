@@ -1,0 +1,100 @@
+#include "web/api.h"
+
+#include <string.h>
+#include <strings.h>
+
+static void
+healthz(struct web_request *request, struct web_reply *reply)
+{
+	/* with the database closed the dispatcher has answered 503 already */
+	(void)request;
+	reply->content_type = "text/plain; charset=utf-8";
+	buf_str(&reply->body, "ok\n");
+}
+
+static const struct route routes[] = {
+	{ "/healthz", METHOD_GET, WHO_ANYONE, BODY_NONE, 0, healthz },
+	{ "/metrics/profile_request", METHOD_POST, WHO_OPERATOR, BODY_JSON,
+	    JSON_BODY_MAX, api_profile_request },
+	{ "/metrics/heartbeat", METHOD_POST, WHO_AGENT, BODY_JSON,
+	    JSON_BODY_MAX, api_heartbeat },
+	{ "/metrics/command_completion", METHOD_POST, WHO_AGENT, BODY_JSON,
+	    JSON_BODY_MAX, api_command_completion },
+	{ "/metrics/profiling/host_status", METHOD_GET, WHO_VIEWER, BODY_NONE,
+	    0, api_host_status },
+};
+
+static void
+api_error(const struct web_request *request, struct web_reply *reply,
+    int status, const char *detail)
+{
+	(void)request;
+	reply_detail(reply, status, "%s", detail);
+}
+
+const struct web_app api_app = { "conspect-api", routes,
+	sizeof routes / sizeof *routes, api_error };
+
+/* What a body is declared to be. */
+enum declared { DECLARED_JSON, DECLARED_TEXT, DECLARED_OTHER };
+
+/*
+ * The original takes a body without a type for JSON, and treats a declared
+ * text or form (curl's default) as a string, which is no request.
+ */
+static enum declared
+declared_type(const char *type)
+{
+	static const struct {
+		const char *name;
+		enum declared declared;
+	} types[] = { { "application/json", DECLARED_JSON },
+		{ "text/plain", DECLARED_TEXT },
+		{ "application/x-www-form-urlencoded", DECLARED_TEXT } };
+	size_t n;
+
+	if (!type || !*type)
+		return DECLARED_JSON;
+	n = strcspn(type, "; ");
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+		if (n == strlen(types[i].name) &&
+		    strncasecmp(type, types[i].name, n) == 0)
+			return types[i].declared;
+	return n > 5 && strncasecmp(type + n - 5, "+json", 5) == 0
+		   ? DECLARED_JSON
+		   : DECLARED_OTHER;
+}
+
+void
+api_reply_faults(struct web_reply *reply, struct faults *faults)
+{
+	reply_json(reply, 422, faults_take(faults));
+}
+
+bool
+api_read_json(struct web_request *request, struct web_reply *reply,
+    struct json_object **value)
+{
+	struct faults faults = { NULL };
+	struct json_fault fault;
+
+	*value = NULL;
+	if (request->body_len == 0) /* «field required», says the reader */
+		return true;
+	switch (declared_type(request->content_type)) {
+	case DECLARED_JSON:
+		break;
+	case DECLARED_TEXT:
+		*value = json_object_new_string("");
+		return true;
+	case DECLARED_OTHER:
+		reply_error(
+		    request, reply, 415, "the body must be application/json");
+		return false;
+	}
+	if (json_read(request->body, request->body_len, value, &fault) == 0)
+		return true;
+	fault_json(&faults, &fault);
+	api_reply_faults(reply, &faults);
+	return false;
+}

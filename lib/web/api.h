@@ -1,0 +1,29 @@
+/*
+ * The API: its routes and handlers, served by cgi-bin/api.
+ */
+#ifndef CONSPECT_WEB_API_H
+#define CONSPECT_WEB_API_H
+
+#include "web/route.h"
+
+extern const struct web_app api_app;
+
+/* The handlers, one file each. */
+void api_profile_request(struct web_request *request, struct web_reply *reply);
+void api_heartbeat(struct web_request *request, struct web_reply *reply);
+void api_command_completion(
+    struct web_request *request, struct web_reply *reply);
+void api_host_status(struct web_request *request, struct web_reply *reply);
+
+/*
+ * The JSON of the body, a new value (NULL for null and for no body at all),
+ * in *value.  Returns false when the body is no JSON, after replying.
+ */
+bool api_read_json(struct web_request *request, struct web_reply *reply,
+    struct json_object **value) __attribute__((nonnull, warn_unused_result));
+
+/* 422 with the faults that were found, which end with it. */
+void api_reply_faults(struct web_reply *reply, struct faults *faults)
+    __attribute__((nonnull));
+
+#endif

@@ -1,0 +1,79 @@
+/* POST /metrics/heartbeat: an agent shows its host and asks for work. */
+#include "web/api.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* Whether the token is good for this host of this service. */
+static bool
+token_covers(const struct agent_token *token, const char *service_name,
+    const char *hostname)
+{
+	if (token->service_name &&
+	    strcmp(token->service_name, service_name) != 0)
+		return false;
+	return !token->hostname || strcasecmp(token->hostname, hostname) == 0;
+}
+
+static struct json_object *
+describe(const struct offer *offer)
+{
+	struct json_object *reply = json_object_new_object(), *command = NULL,
+			   *id = NULL;
+	bool some = offer->command_id[0] != '\0';
+
+	if (some) {
+		command = json_object_new_object();
+		json_object_object_add(command, "command_type",
+		    json_object_new_string(offer->command_type));
+		json_object_object_add(command, "combined_config",
+		    json_tokener_parse(offer->combined_config));
+		id = json_object_new_string(offer->command_id);
+	}
+	json_object_object_add(
+	    reply, "success", json_object_new_boolean(true));
+	json_object_object_add(reply, "message",
+	    json_object_new_string(
+		some ? "Heartbeat received. New profiling command available."
+		     : "Heartbeat received. No profiling commands."));
+	json_object_object_add(reply, "profiling_command", command);
+	json_object_object_add(reply, "command_id", id);
+	return reply;
+}
+
+static void
+take(struct web_request *request, struct web_reply *reply,
+    const struct heartbeat *heartbeat)
+{
+	struct offer offer;
+
+	if (!token_covers(&request->by.token, heartbeat->service_name,
+		heartbeat->hostname)) {
+		reply_error(request, reply, 403,
+		    "this agent's token is for another service or host");
+		return;
+	}
+	if (heartbeat_take(request->store, heartbeat, request->remote_address,
+		&offer) == 0)
+		reply_json(reply, 200, describe(&offer));
+	else
+		reply_store_failure(request, reply);
+	offer_free(&offer);
+}
+
+void
+api_heartbeat(struct web_request *request, struct web_reply *reply)
+{
+	struct faults faults = { NULL };
+	struct heartbeat heartbeat;
+	struct json_object *body;
+
+	if (!api_read_json(request, reply, &body))
+		return;
+	if (heartbeat_read(body, &heartbeat, &faults))
+		take(request, reply, &heartbeat);
+	else
+		api_reply_faults(reply, &faults);
+	heartbeat_free(&heartbeat);
+	json_object_put(body);
+}

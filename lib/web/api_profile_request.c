@@ -1,0 +1,99 @@
+/* POST /metrics/profile_request: a user asks for profiling. */
+#include "web/api.h"
+
+#include "core/clock.h"
+
+#include <stdio.h>
+
+/* What the run is expected to take, where the request does not say. */
+#define DURATION_UNKNOWN_S 60
+
+static void
+add_message(struct json_object *reply, const struct profiling_request *r,
+    const struct submission *submission)
+{
+	struct buf text = BUF_INIT(2 * NAME_BYTES_MAX + 200);
+
+	if (submission->n_commands == 0) {
+		buf_fmt(&text,
+		    "No active hosts of service '%s': nothing was started",
+		    r->service_name);
+	} else {
+		buf_fmt(&text,
+		    "%s profiling request submitted successfully for "
+		    "service '%s'",
+		    r->type == REQUEST_START ? "Start" : "Stop",
+		    r->service_name);
+		if (submission->n_hosts > 1)
+			buf_fmt(
+			    &text, " across %zu hosts", submission->n_hosts);
+	}
+	json_object_object_add(
+	    reply, "message", json_object_new_string(buf_text(&text)));
+	buf_free(&text);
+}
+
+static void
+add_estimate(struct json_object *reply, const struct profiling_request *r,
+    const struct submission *submission)
+{
+	int64_t seconds =
+	    r->duration == FIELD_NULL ? DURATION_UNKNOWN_S : r->duration;
+	char when[CLOCK_TEXT];
+
+	clock_format(submission->created_ms + seconds * 1000, when);
+	json_object_object_add(reply, "estimated_completion_time",
+	    r->type == REQUEST_START ? json_object_new_string(when) : NULL);
+}
+
+static struct json_object *
+describe(
+    const struct profiling_request *r, const struct submission *submission)
+{
+	struct json_object *reply = json_object_new_object(),
+			   *ids = json_object_new_array();
+
+	for (size_t i = 0; i < submission->n_commands; i++)
+		json_object_array_add(
+		    ids, json_object_new_string(submission->command_ids[i]));
+	json_object_object_add(
+	    reply, "success", json_object_new_boolean(true));
+	add_message(reply, r, submission);
+	json_object_object_add(reply, "request_id",
+	    json_object_new_string(submission->request_id));
+	json_object_object_add(reply, "command_ids", ids);
+	add_estimate(reply, r, submission);
+	return reply;
+}
+
+static void
+submit(struct web_request *request, struct web_reply *reply,
+    const struct profiling_request *r)
+{
+	struct author author = { request->by.user.name,
+		request->remote_address };
+	struct submission submission;
+
+	if (request_submit(request->store, r, &author, &submission) == 0)
+		reply_json(reply, 200, describe(r, &submission));
+	else
+		reply_store_failure(request, reply);
+	submission_free(&submission);
+}
+
+void
+api_profile_request(struct web_request *request, struct web_reply *reply)
+{
+	struct faults faults = { NULL };
+	struct profiling_request r;
+	struct json_object *body;
+
+	if (!api_read_json(request, reply, &body))
+		return;
+	if (request_read(body, &r, &faults))
+		submit(request, reply, &r);
+	else
+		api_reply_faults(reply, &faults);
+	request_free(&r);
+	json_object_put(body);
+}

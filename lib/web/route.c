@@ -1,0 +1,272 @@
+#include "web/route.h"
+
+#include "core/log.h"
+#include "core/mem.h"
+#include "web/auth.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* --- finding the route ------------------------------------------------------
+ */
+
+/* The route for path and method; *methods is what the path takes at all. */
+static const struct route *
+find_route(const struct web_app *app, const struct web_request *request,
+    unsigned *methods)
+{
+	*methods = 0;
+	for (size_t i = 0; i < app->n_routes; i++) {
+		const struct route *route = &app->routes[i];
+
+		if (strcmp(route->path, request->path) != 0)
+			continue;
+		if (route->methods & request->method)
+			return route;
+		*methods |= route->methods;
+	}
+	return NULL;
+}
+
+static void
+refuse_method(const struct web_request *request, struct web_reply *reply,
+    unsigned methods)
+{
+	if (methods == 0) {
+		reply_error(
+		    request, reply, 404, "there is nothing at this address");
+		return;
+	}
+	reply_error(request, reply, 405,
+	    "this address takes other methods, which Allow names");
+	reply_header(reply, "Allow", "%s%s%s",
+	    methods & METHOD_GET ? "GET, HEAD" : "",
+	    methods & METHOD_GET && methods & METHOD_POST ? ", " : "",
+	    methods & METHOD_POST ? "POST" : "");
+}
+
+/* --- who --------------------------------------------------------------------
+ */
+
+/* Whether the principal is one that the route wants. */
+static bool
+is_wanted(const struct principal *by, enum who who)
+{
+	switch (who) {
+	case WHO_ANYONE:
+		return true;
+	case WHO_AGENT:
+		return by->kind == BY_AGENT;
+	case WHO_VIEWER:
+		return by->kind == BY_USER;
+	case WHO_OPERATOR:
+		return by->kind == BY_USER && by->user.role >= ROLE_OPERATOR;
+	case WHO_ADMIN:
+		return by->kind == BY_USER && by->user.role == ROLE_ADMIN;
+	}
+	return false;
+}
+
+static void
+refuse_person(
+    const struct web_request *request, struct web_reply *reply, enum who who)
+{
+	static const char *const texts[] = {
+		[WHO_AGENT] = "an agent's token is needed: conspectctl token "
+			      "add makes one",
+		[WHO_VIEWER] = "a user's name and password are needed",
+		[WHO_OPERATOR] = "a user with the role operator or admin is "
+				 "needed",
+		[WHO_ADMIN] = "a user with the role admin is needed",
+	};
+	bool known = request->by.kind != BY_NOBODY;
+
+	reply_error(request, reply, known ? 403 : 401, texts[who]);
+	/* the console answers 401 with its login page */
+	if (reply->status == 401)
+		reply_header(reply, "WWW-Authenticate", "%s",
+		    who == WHO_AGENT ? "Bearer realm=\"conspect\""
+				     : "Basic realm=\"conspect\", "
+				       "charset=\"UTF-8\"");
+}
+
+/* Finds who sends it and whether that is enough; else replies. */
+static bool
+admit(struct web_request *request, struct web_reply *reply,
+    const struct route *route)
+{
+	int64_t wait_ms;
+
+	switch (auth_request(request, &wait_ms)) {
+	case AUTH_OK:
+	case AUTH_WRONG: /* as nobody */
+		if (is_wanted(&request->by, route->who))
+			return true;
+		refuse_person(request, reply, route->who);
+		break;
+	case AUTH_WAIT:
+		reply_wait(request, reply, wait_ms);
+		break;
+	case AUTH_FAILED:
+		reply_store_failure(request, reply);
+		break;
+	}
+	return false;
+}
+
+/* A browser says where a form stands; scripts say nothing. */
+static bool
+is_own_origin(const struct web_request *request)
+{
+	const char *host;
+
+	if (!request->origin)
+		return true;
+	/* the scheme may differ behind a proxy that ends TLS */
+	host = strstr(request->origin, "://");
+	return host && request->host &&
+	       strcasecmp(host + 3, request->host) == 0;
+}
+
+/* --- the body ---------------------------------------------------------------
+ */
+
+/* The length that the client declares, checked; else the status to answer. */
+static int
+body_length(const struct web_request *request, size_t max, size_t *length)
+{
+	const char *text = request->content_length;
+	unsigned long long n;
+	char *end;
+
+	if (request->transfer_encoding || !text || !*text)
+		return 411;
+	if (text[strspn(text, "0123456789")])
+		return 400;
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	if (errno || n > max)
+		return 413;
+	*length = (size_t)n;
+	return 0;
+}
+
+static const char *
+body_error_text(int status)
+{
+	switch (status) {
+	case 411:
+		return "a Content-Length is needed";
+	case 413:
+		return "the body is larger than this address takes";
+	default:
+		return "the Content-Length is not a number, or the body is "
+		       "shorter than it";
+	}
+}
+
+/* Reads the whole body to a new text, or returns the status to answer. */
+static int
+read_body(struct web_request *request, size_t max, body_reader *read_some,
+    void *context, char **text)
+{
+	size_t length, done = 0;
+	int status = body_length(request, max, &length);
+
+	*text = NULL;
+	if (status)
+		return status;
+	*text = mem_alloc(length + 1, 1);
+	while (done < length) {
+		long n = read_some(context, *text + done, length - done);
+
+		if (n <= 0)
+			return 400;
+		done += (size_t)n;
+	}
+	request->body = *text;
+	request->body_len = length;
+	return 0;
+}
+
+static bool
+is_form_type(const char *type)
+{
+	static const char form[] = "application/x-www-form-urlencoded";
+	size_t n = sizeof form - 1;
+
+	return type && strncasecmp(type, form, n) == 0 &&
+	       (type[n] == '\0' || type[n] == ';' || type[n] == ' ');
+}
+
+/* Parses a form and checks its token; else replies. */
+static bool
+take_form(struct web_request *request, struct web_reply *reply,
+    const struct route *route)
+{
+	const char *token;
+	struct reason why;
+
+	if (!is_form_type(request->content_type)) {
+		reply_error(request, reply, 415,
+		    "a form is application/x-www-form-urlencoded");
+		return false;
+	}
+	if (params_read(
+		&request->form, request->body, request->body_len, &why) != 0) {
+		reply_error(request, reply, 400, why.text);
+		return false;
+	}
+	if (route->body == BODY_LOGIN_FORM)
+		return true;
+	token = params_get(&request->form, "form_token");
+	if (token && secret_equal(token, request->by.form_token))
+		return true;
+	reply_error(request, reply, 403,
+	    "the form is not from this login: load the page again");
+	return false;
+}
+
+/* --- all of it
+ * --------------------------------------------------------------- */
+
+static void
+run(struct web_request *request, struct web_reply *reply,
+    const struct route *route, body_reader *read_some, void *context)
+{
+	char *text = NULL;
+	int status = 0;
+
+	if (route->body != BODY_NONE)
+		status = read_body(
+		    request, route->body_max, read_some, context, &text);
+	if (status)
+		reply_error(request, reply, status, body_error_text(status));
+	else if (route->body < BODY_FORM || take_form(request, reply, route))
+		route->handle(request, reply);
+	params_free(&request->form);
+	free(text);
+}
+
+void
+web_dispatch(const struct web_app *app, struct web_request *request,
+    struct web_reply *reply, body_reader *read_some, void *context)
+{
+	unsigned methods;
+	const struct route *route = find_route(app, request, &methods);
+
+	request->app = app;
+	reply_reset(reply);
+	if (!route)
+		refuse_method(request, reply, methods);
+	else if (request->method != METHOD_GET && !is_own_origin(request))
+		reply_error(request, reply, 403,
+		    "the request comes from another site");
+	else if (!request->store)
+		reply_store_failure(request, reply);
+	else if (admit(request, reply, route))
+		run(request, reply, route, read_some, context);
+	principal_free(&request->by);
+}
