@@ -1,0 +1,67 @@
+/*
+ * Rows of ProfilingCommands, for the files of lib/store that move them.
+ *
+ * All of this happens inside the caller's transaction.
+ */
+#ifndef CONSPECT_STORE_COMMANDS_H
+#define CONSPECT_STORE_COMMANDS_H
+
+#include "store/db.h"
+
+/* A pending command is kept this long for a host that does not appear. */
+#define COMMAND_EXPIRY_MS (24 * 3600 * 1000LL)
+
+struct command {
+	char command_id[UUID_TEXT];
+	enum command_state state;
+	enum command_kind kind;
+	struct json_object *config; /* owned */
+	int64_t expires_ms;         /* or FIELD_NULL */
+};
+
+/* The unfinished commands of one host and service, oldest first. */
+struct commands {
+	struct command *list; /* owned */
+	size_t n;
+};
+
+int commands_load(struct store *s, const char *hostname,
+    const char *service_name, struct commands *commands);
+void commands_free(struct commands *commands);
+
+/* The host's pending command of a kind, or STORE_NOT_FOUND; the caller puts
+ * its config back. */
+int command_pending(struct store *s, const char *hostname,
+    const char *service_name, enum command_kind kind, struct command *command);
+
+/* A command before it is a row. */
+struct new_command {
+	const char *hostname, *service_name;
+	enum request_type type;
+	struct json_object *config; /* borrowed */
+	int64_t created_ms, expires_ms;
+};
+
+/* Inserts a pending command and returns its id in command_id. */
+int command_insert(struct store *s, const struct new_command *command,
+    char command_id[UUID_TEXT]);
+
+/* Gives a pending command another config and, if later, another expiry. */
+int command_reconfigure(struct store *s, const struct command *command,
+    struct json_object *config, int64_t expires_ms);
+
+/*
+ * Moves a command from `state` to another one and keeps the requests that it
+ * serves in step.  `why` is the reason for a person, or NULL.
+ */
+int command_move(struct store *s, const char *command_id,
+    enum command_state from, enum command_state to, int64_t now_ms,
+    const char *why);
+
+/* Makes a command serve a request (once), and all requests of another. */
+int command_link(struct store *s, const char *command_id,
+    enum command_state state, const char *request_id);
+int command_link_as(struct store *s, const char *command_id,
+    enum command_state state, const char *other_command_id);
+
+#endif

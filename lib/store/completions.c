@@ -1,0 +1,103 @@
+/* ProfilingExecutions: the ends of runs. */
+#include "store/commands.h"
+
+#include "core/clock.h"
+
+#include <string.h>
+#include <strings.h>
+
+static const char select_command[] =
+    "SELECT status, hostname, service_name, sent_at"
+    " FROM ProfilingCommands WHERE command_id = ?";
+static const char end_execution[] =
+    "INSERT INTO ProfilingExecutions (command_id, hostname, status,"
+    " started_at, completed_at, execution_time, exit_status, error_message,"
+    " results_path, perfspect_version)"
+    " VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6, ?7, ?8, ?9)"
+    " ON CONFLICT (command_id) DO UPDATE SET status = excluded.status,"
+    " completed_at = excluded.completed_at,"
+    " execution_time = excluded.execution_time,"
+    " exit_status = excluded.exit_status,"
+    " error_message = excluded.error_message,"
+    " results_path = excluded.results_path,"
+    " perfspect_version = excluded.perfspect_version"
+    " WHERE completed_at IS NULL";
+
+/* The command's state, where it is one that this report may be about. */
+static int
+find_command(struct store *s, const struct completion *c,
+    const char *service_name, enum command_state *state)
+{
+	sqlite3_stmt *stmt = db_query(s, select_command, "t", c->command_id);
+	bool ours;
+	int n;
+
+	if (!stmt)
+		return -1;
+	n = db_step(s, stmt);
+	if (n != 1)
+		return n < 0 ? -1 : STORE_NOT_FOUND;
+	*state = (enum command_state)command_state_of(db_text(stmt, 0));
+	ours =
+	    strcasecmp(db_text(stmt, 1), c->hostname) == 0 &&
+	    (!service_name || strcmp(db_text(stmt, 2), service_name) == 0) &&
+	    db_text(stmt, 3) != NULL; /* it was handed out */
+	(void)sqlite3_reset(stmt);
+	return ours ? 0 : STORE_NOT_FOUND;
+}
+
+static int
+note_end(struct store *s, const struct completion *c, int64_t now_ms)
+{
+	char now[CLOCK_TEXT];
+
+	clock_format(now_ms, now);
+	return db_run(s, end_execution, "ttttnnttt", c->command_id,
+	    c->hostname, command_state_names[c->state], now, c->execution_time,
+	    c->exit_status, c->error_message, c->results_path,
+	    c->perfspect_version);
+}
+
+/* A command that was withdrawn after it was handed out keeps its state;
+ * what the agent did with it is kept as its execution. */
+static bool
+was_withdrawn(enum command_state state)
+{
+	return state == COMMAND_SUPERSEDED || state == COMMAND_CANCELLED ||
+	       state == COMMAND_EXPIRED;
+}
+
+static int
+take(struct store *s, const struct completion *c, const char *service_name,
+    enum refusal *refusal, enum command_state *state)
+{
+	int64_t now = clock_now_ms();
+	int result = find_command(s, c, service_name, state);
+
+	if (result == STORE_NOT_FOUND) {
+		*refusal = REFUSAL_UNKNOWN;
+		return 0;
+	}
+	if (result != 0 || *state == c->state) /* failed, or said before */
+		return result;
+	if (was_withdrawn(*state))
+		return note_end(s, c, now);
+	if (command_state_is_end(*state)) {
+		*refusal = REFUSAL_ENDED;
+		return 0;
+	}
+	if (command_move(s, c->command_id, *state, c->state, now,
+		c->error_message) != 0)
+		return -1;
+	return note_end(s, c, now);
+}
+
+int
+completion_take(struct store *s, const struct completion *completion,
+    const char *service_name, enum refusal *refusal, enum command_state *state)
+{
+	*refusal = REFUSAL_NONE;
+	if (db_begin(s, DB_DURABLE) != 0)
+		return -1;
+	return db_end(s, take(s, completion, service_name, refusal, state));
+}

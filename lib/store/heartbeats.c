@@ -1,0 +1,170 @@
+/* HostHeartbeats, and what a heartbeat does to the host's commands. */
+#include "store/commands.h"
+
+#include "core/clock.h"
+#include "core/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char upsert_host[] =
+    "INSERT INTO HostHeartbeats (hostname, ip_address, service_name,"
+    " last_command_id, status, heartbeat_timestamp, last_seen, first_seen,"
+    " remote_address, agent_id, boot_id, agent_version, arch)"
+    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8, ?9, ?10, ?11, ?12)"
+    " ON CONFLICT (service_name, hostname) DO UPDATE SET"
+    " ip_address = excluded.ip_address,"
+    " last_command_id = excluded.last_command_id,"
+    " status = excluded.status,"
+    " heartbeat_timestamp = excluded.heartbeat_timestamp,"
+    " last_seen = excluded.last_seen,"
+    " remote_address = excluded.remote_address,"
+    " agent_id = excluded.agent_id, boot_id = excluded.boot_id,"
+    " agent_version = excluded.agent_version, arch = excluded.arch";
+static const char begin_execution[] =
+    "INSERT INTO ProfilingExecutions"
+    " (command_id, hostname, status, started_at) VALUES (?1, ?2, ?3, ?4)"
+    " ON CONFLICT (command_id) DO UPDATE SET status = excluded.status";
+
+static int
+note_host(struct store *s, const struct heartbeat *h,
+    const char *remote_address, int64_t now_ms)
+{
+	char now[CLOCK_TEXT], sent[CLOCK_TEXT];
+
+	clock_format(now_ms, now);
+	clock_format(h->timestamp == FIELD_NULL ? now_ms : h->timestamp, sent);
+	return db_run(s, upsert_host, "tttttttttttt", h->hostname,
+	    h->ip_address, h->service_name, h->last_command_id,
+	    host_status_names[h->status], sent, now, remote_address,
+	    h->agent_id, h->boot_id, h->agent_version, h->arch);
+}
+
+/* How far the agent shows the command to be; `state` itself if it does not
+ * show it. */
+static enum command_state
+shown_state(const struct heartbeat *h, const struct command *command)
+{
+	for (size_t i = 0; i < h->n_progress; i++)
+		if (strcmp(h->progress[i].command_id, command->command_id) ==
+		    0)
+			return h->progress[i].state;
+	return heartbeat_shows(h, command->command_id) ? COMMAND_ACCEPTED
+						       : command->state;
+}
+
+static int
+note_execution(struct store *s, const struct heartbeat *h,
+    const struct command *command, int64_t now_ms)
+{
+	char now[CLOCK_TEXT];
+
+	if (command->state != COMMAND_INSTALLING &&
+	    command->state != COMMAND_RUNNING)
+		return 0;
+	clock_format(now_ms, now);
+	return db_run(s, begin_execution, "tttt", command->command_id,
+	    h->hostname, command_state_names[command->state], now);
+}
+
+/*
+ * Moves one command on: to what the agent shows, or out of the way when it
+ * has waited too long.  States only go forward; what was never handed out
+ * cannot be shown.
+ */
+static int
+advance(struct store *s, const struct heartbeat *h, struct command *command,
+    int64_t now_ms)
+{
+	enum command_state from = command->state;
+
+	if (from != COMMAND_PENDING) {
+		enum command_state shown = shown_state(h, command);
+
+		if (shown > from)
+			command->state = shown;
+	}
+	if (command->state <= COMMAND_SENT &&
+	    command->expires_ms != FIELD_NULL && command->expires_ms <= now_ms)
+		command->state = COMMAND_EXPIRED;
+	if (command->state == from)
+		return 0;
+	if (command_move(s, command->command_id, from, command->state, now_ms,
+		command->state == COMMAND_EXPIRED
+		    ? "the host did not take it in time"
+		    : NULL) != 0)
+		return -1;
+	return note_execution(s, h, command, now_ms);
+}
+
+/* Stop first, then ad hoc, then continuous (as the kinds are numbered), the
+ * oldest first. */
+static struct command *
+choose(const struct commands *open)
+{
+	struct command *best = NULL;
+
+	for (size_t i = 0; i < open->n; i++) {
+		struct command *command = &open->list[i];
+
+		if (command->state <= COMMAND_SENT &&
+		    (!best || command->kind < best->kind))
+			best = command;
+	}
+	return best;
+}
+
+static int
+hand_out(struct store *s, struct command *command, int64_t now_ms,
+    struct offer *offer)
+{
+	if (command->state == COMMAND_PENDING &&
+	    command_move(s, command->command_id, COMMAND_PENDING, COMMAND_SENT,
+		now_ms, NULL) != 0)
+		return -1;
+	memcpy(offer->command_id, command->command_id, UUID_TEXT);
+	offer->command_type =
+	    mem_copy(command->kind == KIND_STOP ? "stop" : "start");
+	offer->combined_config = mem_copy(json_text(command->config));
+	return 0;
+}
+
+static int
+take(struct store *s, const struct heartbeat *h, const char *remote_address,
+    struct offer *offer)
+{
+	int64_t now = clock_now_ms();
+	struct command *chosen;
+	struct commands open;
+	int result;
+
+	if (note_host(s, h, remote_address, now) != 0 ||
+	    commands_load(s, h->hostname, h->service_name, &open) != 0)
+		return -1;
+	result = 0;
+	for (size_t i = 0; result == 0 && i < open.n; i++)
+		result = advance(s, h, &open.list[i], now);
+	chosen = choose(&open);
+	if (result == 0 && chosen)
+		result = hand_out(s, chosen, now, offer);
+	commands_free(&open);
+	return result;
+}
+
+int
+heartbeat_take(struct store *s, const struct heartbeat *heartbeat,
+    const char *remote_address, struct offer *offer)
+{
+	memset(offer, 0, sizeof *offer);
+	if (db_begin(s, DB_RELAXED) != 0)
+		return -1;
+	return db_end(s, take(s, heartbeat, remote_address, offer));
+}
+
+void
+offer_free(struct offer *offer)
+{
+	free(offer->command_type);
+	free(offer->combined_config);
+	memset(offer, 0, sizeof *offer);
+}
