@@ -61,12 +61,12 @@ server_make_state() {
 # With a user admin and an agent token (in $STATE/agent.token).
 server_make_database() {
 	local ctl="$BUILDDIR/conspectctl"
-	"$ctl" --db "$DB" migrate >/dev/null || bail_out "no database $DB"
+	"$ctl" --db "$DB" migrate >/dev/null || give_up "no database $DB"
 	printf '%s\n' "$ADMIN_PASSWORD" | "$ctl" --db "$DB" user add admin \
 		--role admin --password-file - >/dev/null ||
-		bail_out 'no user admin'
+		give_up 'no user admin'
 	"$ctl" --db "$DB" token add test-agent --out "$STATE/agent.token" \
-		>/dev/null || bail_out 'no agent token'
+		>/dev/null || give_up 'no agent token'
 }
 
 # server_render KIND NAME=value...
@@ -76,7 +76,7 @@ server_render() {
 	"$SRCDIR/cgi-bin/conf/render" "$SRCDIR/cgi-bin/conf/$kind.conf.in" \
 		PORT="$PORT" STATE="$STATE" HTML="$ROOT/html" \
 		USER="$USER_NAME" GROUP="$GROUP_NAME" "$@" \
-		>"$STATE/server.conf" || bail_out "$kind.conf.in"
+		>"$STATE/server.conf" || give_up "$kind.conf.in"
 }
 
 # server_spawn NAME PROGRAM...: FastCGI workers on $STATE/run/NAME.sock.
@@ -88,7 +88,7 @@ server_spawn() {
 	CONSPECT_DB=$DB spawn-fcgi -s "$STATE/run/$name.sock" -F 3 \
 		"${as[@]}" -P "$STATE/run/$name.pids" -- "$@" \
 		>/dev/null 2>>"$STATE/log/programs.log" ||
-		bail_out "spawn-fcgi $*"
+		give_up "spawn-fcgi $*"
 	server_pidfiles+=("$STATE/run/$name.pids")
 }
 
@@ -147,7 +147,7 @@ server_start() {
 		apache-cgi) server_start_apache_cgi ;;
 		apache-fcgi) server_start_apache_fcgi ;;
 		nginx-*) server_start_nginx ;;
-		*) bail_out "no server $kind" ;;
+		*) give_up "no server $kind" ;;
 		esac
 		wait_for 20 server_listens
 		! kill -0 "${server_pids[-1]}" 2>/dev/null || return 0

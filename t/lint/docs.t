@@ -1,7 +1,7 @@
 #!/bin/bash
 # What README and CONTRIBUTING name exists: links, and paths in `code`.
 . "${SRCDIR:-.}/t/lib/tap.sh"
-cd "${SRCDIR:-.}" || bail_out 'no source tree'
+cd "${SRCDIR:-.}" || give_up 'no source tree'
 
 # Targets of [text](target) and of images, without addresses and anchors.
 links() {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Nothing that is served asks another machine for anything.
 . "${SRCDIR:-.}/t/lib/tap.sh"
-cd "${SRCDIR:-.}" || bail_out 'no source tree'
+cd "${SRCDIR:-.}" || give_up 'no source tree'
 
 # A name space is a name, not an address that is fetched.
 outside() {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Who may include which library: what is not said here is for all.
 . "${SRCDIR:-.}/t/lib/tap.sh"
-cd "${SRCDIR:-.}" || bail_out 'no source tree'
+cd "${SRCDIR:-.}" || give_up 'no source tree'
 
 # only_in HEADER DIRECTORY...: nobody else includes it.
 only_in() {

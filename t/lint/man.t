@@ -2,7 +2,7 @@
 # The manual pages are good mdoc.
 . "${SRCDIR:-.}/t/lib/tap.sh"
 command -v mandoc >/dev/null || skip_all 'not installed: mandoc'
-cd "${SRCDIR:-.}" || bail_out 'no source tree'
+cd "${SRCDIR:-.}" || give_up 'no source tree'
 
 found=0
 for page in man/*.[1-8]; do

@@ -2,7 +2,7 @@
 # Shell scripts are clean by shellcheck.
 . "${SRCDIR:-.}/t/lib/tap.sh"
 command -v shellcheck >/dev/null || skip_all 'not installed: shellcheck'
-cd "${SRCDIR:-.}" || bail_out 'no source tree'
+cd "${SRCDIR:-.}" || give_up 'no source tree'
 
 # Those of ours that begin like one, or say which shell they are for.
 scripts() {
