@@ -163,7 +163,8 @@ server_stop() {
 	local pid file
 	for pid in "${server_pids[@]}"; do stop_pid "$pid"; done
 	for file in "${server_pidfiles[@]}"; do
-		while read -r pid; do
+		# spawn-fcgi leaves out the last line end
+		while read -r pid || [ -n "$pid" ]; do
 			[ -z "$pid" ] || stop_pid "$pid"
 		done < <(tr ' ' '\n' <"$file")
 	done
