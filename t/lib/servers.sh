@@ -41,13 +41,29 @@ server_pick_user() {
 	fi
 }
 
+# Under valgrind BUILDDIR has a script in the place of the program: copied,
+# it starts a copy of the program and reports to the server's log directory.
+server_copy() {
+	local program=$ROOT/cgi-bin/$1
+	if [ "$BUILDDIR" = "${TOP_BUILDDIR:-$BUILDDIR}" ]; then
+		cp "$BUILDDIR/cgi-bin/$1" "$program"
+		return
+	fi
+	cp "$TOP_BUILDDIR/cgi-bin/$1" "$program.real"
+	sed -e "s|'$TOP_BUILDDIR/cgi-bin/$1'|'$program.real'|" \
+		-e "s|--log-file='[^']*'|--log-file='$STATE/log/%p.valgrind'|" \
+		"$BUILDDIR/cgi-bin/$1" >"$program"
+	chmod +x "$program"
+}
+
 # A place of its own with the programs, html and a migrated database.
 server_make_state() {
 	ROOT=$TAP_TMP/$1
 	STATE=$ROOT/state
 	DB=$STATE/conspect.db
 	mkdir -p "$STATE"/{log,run,tmp,dist} "$ROOT/cgi-bin"
-	cp "$BUILDDIR/cgi-bin/api" "$BUILDDIR/cgi-bin/console" "$ROOT/cgi-bin/"
+	server_copy api
+	server_copy console
 	cp -R "$SRCDIR/html" "$ROOT/html"
 	chmod -R u+w "$ROOT/html"
 	echo archive >"$STATE/dist/perfspect.tgz"
