@@ -58,6 +58,8 @@ buf_fmt(struct buf *b, const char *format, ...)
 	va_start(ap, format);
 	n = vsnprintf(NULL, 0, format, ap);
 	va_end(ap);
+	if (n < 0) /* no text of that can be had: the whole has a hole */
+		b->full = true;
 	if (n < 0 || !reserve(b, (size_t)n))
 		return;
 	va_start(ap, format);

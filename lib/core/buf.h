@@ -16,7 +16,7 @@ struct buf {
 	size_t len;  /* bytes used, without the NUL */
 	size_t size; /* bytes allocated */
 	size_t max;  /* bound on len */
-	bool full;   /* something did not fit */
+	bool full;   /* something did not fit, or could not be formatted */
 };
 
 /* An initialiser: an empty buffer that holds at most `bound` bytes. */

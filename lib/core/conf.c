@@ -12,12 +12,15 @@
 /* A table of keys is short; more would need a wider `seen`. */
 #define KEYS_MAX 64
 
-/* What inih's callback needs. */
+/* What inih's callbacks need. */
 struct reading {
 	const struct conf_key *keys;
 	size_t n;
 	void *settings;
-	struct reason why;
+	FILE *file;
+	int line;                /* that is being read, from 1 */
+	struct reason why;       /* the first fault that we found ... */
+	int fault_line;          /* ... and its line, 0 while there is none */
 	unsigned long long seen; /* bit i: keys[i] was set by this file */
 };
 
@@ -106,28 +109,90 @@ conf_set(const struct conf_key *keys, size_t n, void *settings,
 	return reason_set(why, "%s: %s", place, inner.text);
 }
 
+/* Notes the first fault; inih goes on reading after it. */
+static void
+note_fault(struct reading *r, const struct reason *why)
+{
+	if (r->fault_line == 0) {
+		r->why = *why;
+		r->fault_line = r->line;
+	}
+}
+
 /*
- * inih's callback: 1 goes on, 0 is an error.  It is not told the line; that
- * is what ini_parse_file() returns for the first error.
+ * inih's reader, in the manner of fgets().  A byte-order mark is taken off,
+ * for sections are looked for here, and indentation too,
+ * because inih would append an indented line to the value before it, and a
+ * line that does not fit ends the reading, because inih would cut it.
  */
+static char *
+next_line(char *text, int size, void *context)
+{
+	struct reading *r = context;
+	struct reason why;
+	size_t len, skip;
+
+	if (r->fault_line || !fgets(text, size, r->file))
+		return NULL;
+	r->line++;
+	len = strlen(text);
+	if (len == (size_t)size - 1 && text[len - 1] != '\n') {
+		(void)reason_set(
+		    &why, "the line is longer than %d bytes", size - 2);
+		note_fault(r, &why);
+		return NULL;
+	}
+	skip = r->line == 1 && strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+	skip += strspn(text + skip, " \t");
+	memmove(text, text + skip, len + 1 - skip);
+	if (*text == '[') {
+		text[strcspn(text, "\r\n")] = '\0';
+		(void)reason_set(
+		    &why, "sections are not known here: remove %s", text);
+		note_fault(r, &why);
+		return NULL;
+	}
+	return text;
+}
+
+/* inih's handler of one setting: 1 goes on, 0 is an error. */
 static int
-on_line(
+on_setting(
     void *context, const char *section, const char *name, const char *value)
 {
 	struct reading *r = context;
 	const struct conf_key *key = find(r->keys, r->n, name);
+	struct reason why;
+	int failed;
 
-	if (r->why.text[0]) /* the first error is the one to report */
-		return 0;
-	if (*section)
-		return reason_set(&r->why,
-			   "sections are not known here: remove [%s]",
-			   section) == 0;
+	(void)section; /* next_line() lets none through */
 	if (key && (r->seen & 1ULL << (key - r->keys)))
-		return reason_set(&r->why, "%s is set twice", name) == 0;
-	if (key)
+		failed = reason_set(&why, "%s is set twice", name);
+	else
+		failed = set_key(key, r->settings, name, value, &why);
+	if (failed)
+		note_fault(r, &why);
+	else
 		r->seen |= 1ULL << (key - r->keys);
-	return set_key(key, r->settings, name, value, &r->why) == 0;
+	return !failed;
+}
+
+/* Reads all lines; returns 0 or -1 with the reason. */
+static int
+read_lines(struct reading *r, const char *path, struct reason *why)
+{
+	/* inih's result is the line of the first fault that it knows of */
+	int line = ini_parse_stream(next_line, r, on_setting, r);
+
+	if (ferror(r->file))
+		return reason_set(why, "%s: %s", path, strerror(errno));
+	if (line > 0 && line != r->fault_line)
+		return reason_set(why,
+		    "%s:%d: not a line of the form key = value", path, line);
+	if (r->fault_line)
+		return reason_set(
+		    why, "%s:%d: %s", path, r->fault_line, r->why.text);
+	return 0;
 }
 
 int
@@ -135,22 +200,19 @@ conf_read(const struct conf_key *keys, size_t n, void *settings,
     const char *path, bool optional, struct reason *why)
 {
 	struct reading r = { .keys = keys, .n = n, .settings = settings };
-	FILE *file = fopen(path, "re");
-	int line;
+	int result;
 
 	if (n > KEYS_MAX)
 		abort();
-	if (!file) {
+	r.file = fopen(path, "re");
+	if (!r.file) {
 		if (optional && errno == ENOENT)
 			return 0;
 		return reason_set(why, "%s: %s", path, strerror(errno));
 	}
-	line = ini_parse_file(file, on_line, &r);
-	(void)fclose(file);
-	if (line == 0)
-		return 0;
-	return reason_set(why, "%s:%d: %s", path, line,
-	    r.why.text[0] ? r.why.text : "not a line of the form key = value");
+	result = read_lines(&r, path, why);
+	(void)fclose(r.file);
+	return result;
 }
 
 void

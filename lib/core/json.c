@@ -7,21 +7,25 @@
 
 static const char UTF8_BOM[] = "\xef\xbb\xbf";
 
-/* Builds the value of a text that json_check() has passed. */
-static struct json_object *
-build(const char *text, const char *end)
+/*
+ * Builds the value of a text that json_check() has passed.  Returns 0, or -1
+ * where json-c does not agree with it.
+ */
+static int
+build(const char *text, const char *end, struct json_object **value)
 {
 	struct json_tokener *tok = json_tokener_new_ex(JSON_DEPTH_MAX + 1);
-	struct json_object *value;
+	enum json_tokener_error error;
 
 	if (!tok)
-		return NULL;
-	value = json_tokener_parse_ex(tok, text, (int)(end - text));
+		return -1;
+	*value = json_tokener_parse_ex(tok, text, (int)(end - text));
 	/* a number at the end may go on, as far as json-c knows */
 	if (json_tokener_get_error(tok) == json_tokener_continue)
-		value = json_tokener_parse_ex(tok, "", 1);
+		*value = json_tokener_parse_ex(tok, "", 1);
+	error = json_tokener_get_error(tok);
 	json_tokener_free(tok);
-	return value;
+	return error == json_tokener_success ? 0 : -1;
 }
 
 int
@@ -43,7 +47,12 @@ json_read(const char *text, size_t len, struct json_object **value,
 		fault->offset = utf8_length(text, (size_t)(bad - text));
 		return -1;
 	}
-	*value = build(text, end);
+	/* else a text that json-c cannot take would pass for `null` */
+	if (build(text, end, value) != 0) {
+		fault->offset = 0;
+		fault->why = "not JSON";
+		return -1;
+	}
 	return 0;
 }
 

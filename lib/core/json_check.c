@@ -82,6 +82,9 @@ scan_escape(struct scan *s)
 		return true;
 	if (!scan_unit(s, &unit))
 		return false;
+	/* would end the text for everyone who takes it as a C string */
+	if (unit == 0)
+		return fault(s, "NUL character in a string");
 	if (unit < 0xd800 || unit > 0xdfff)
 		return true;
 	/* a high surrogate must be followed by a low one */

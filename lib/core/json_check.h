@@ -4,7 +4,8 @@
  * json-c, even when strict, takes {'a':1} and [1.], puts U+FFFD for half of
  * a surrogate pair, keeps control characters in strings and turns an integer
  * that does not fit into the largest that does.  What a client meant must
- * not change on its way, so all of that is refused here, with the place.
+ * not change on its way, so all of that is refused here, with the place; and
+ * so is \u0000, at which a C string would be cut.
  */
 #ifndef CONSPECT_CORE_JSON_CHECK_H
 #define CONSPECT_CORE_JSON_CHECK_H

@@ -1,6 +1,7 @@
 #include "core/log.h"
 
 #include "core/clock.h"
+#include "core/mem.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,18 +45,40 @@ static const struct {
 };
 
 static void
-mask_secrets(char *line)
+mask(char *line, const char *secret)
 {
-	for (size_t i = 0; i < state.n_secrets; i++) {
-		size_t n = strlen(state.secrets[i]);
-		char *at = line;
+	size_t n = strlen(secret);
+	char *at = line;
 
-		while ((at = strstr(at, state.secrets[i]))) {
-			memset(at, '*', 3);
-			memmove(at + 3, at + n, strlen(at + n) + 1);
-			at += 3;
-		}
+	while ((at = strstr(at, secret))) {
+		memset(at, '*', 3);
+		memmove(at + 3, at + n, strlen(at + n) + 1);
+		at += 3;
 	}
+}
+
+/* Masks the beginning of a secret at the end of a line that was cut. */
+static void
+mask_cut_secret(char *line, const char *secret)
+{
+	size_t len = strlen(line), n = strlen(secret) - 1;
+
+	if (n > len)
+		n = len;
+	for (; n > 0; n--)
+		if (memcmp(line + len - n, secret, n) == 0) {
+			(void)strcpy(line + len - n, n < 3 ? "*" : "***");
+			return;
+		}
+}
+
+static void
+mask_secrets(char *line, bool cut)
+{
+	for (size_t i = 0; i < state.n_secrets; i++)
+		mask(line, state.secrets[i]);
+	for (size_t i = 0; cut && i < state.n_secrets; i++)
+		mask_cut_secret(line, state.secrets[i]);
 }
 
 static void
@@ -89,11 +112,12 @@ emit(enum log_level level, const char *format, va_list ap)
 {
 	int saved = errno;
 	char text[LINE_MAX_BYTES];
+	int n;
 
 	if (level > state.level)
 		return;
-	(void)vsnprintf(text, sizeof text, format, ap);
-	mask_secrets(text);
+	n = vsnprintf(text, sizeof text, format, ap);
+	mask_secrets(text, n >= (int)sizeof text);
 	replace_controls(text);
 	if (state.capture)
 		buf_fmt(state.capture, "%s: %s\n", levels[level].name, text);
@@ -133,7 +157,7 @@ log_to_file(const char *program, const char *path)
 		close(state.fd);
 	if (state.path != path) {
 		free(state.path);
-		state.path = strdup(path);
+		state.path = mem_copy(path);
 	}
 	state.fd = fd;
 	state.sink = SINK_FILE;
@@ -161,6 +185,17 @@ log_set_level(enum log_level level)
 	state.level = level;
 }
 
+/* Longer ones come first: one may be the beginning of another. */
+static void
+insert_secret(char *secret)
+{
+	size_t i = state.n_secrets++;
+
+	for (; i > 0 && strlen(state.secrets[i - 1]) < strlen(secret); i--)
+		state.secrets[i] = state.secrets[i - 1];
+	state.secrets[i] = secret;
+}
+
 void
 log_secret(const char *secret)
 {
@@ -170,7 +205,7 @@ log_secret(const char *secret)
 		if (strcmp(state.secrets[i], secret) == 0)
 			return;
 	if (state.n_secrets < SECRETS_MAX)
-		state.secrets[state.n_secrets++] = strdup(secret);
+		insert_secret(mem_copy(secret));
 }
 
 #define LOG_FUNCTION(name, level)                                             \

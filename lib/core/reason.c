@@ -1,32 +1,39 @@
 #include "core/reason.h"
 
+#include "core/utf8.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Drops the bytes of a UTF-8 character that the cut left incomplete. */
-static void
-trim_partial_character(char *text, size_t len)
+/* Length without the bytes of a character that the cut left incomplete. */
+static size_t
+whole_characters(const char *text, size_t len)
 {
 	size_t start = len;
 
-	while (start > 0 && ((unsigned char)text[start - 1] & 0xc0) == 0x80)
+	while (start > 0 && len - start < 3 &&
+	       ((unsigned char)text[start - 1] & 0xc0) == 0x80)
 		start--;
 	if (start > 0 && ((unsigned char)text[start - 1] & 0xc0) == 0xc0)
 		start--;
-	text[start] = '\0';
+	return utf8_is_valid(text + start, len - start) ? len : start;
 }
 
 int
 reason_set(struct reason *why, const char *format, ...)
 {
+	char text[REASON_BYTES]; /* why->text may be among the arguments */
 	va_list ap;
 	int n;
 
 	va_start(ap, format);
-	n = vsnprintf(why->text, sizeof why->text, format, ap);
+	n = vsnprintf(text, sizeof text, format, ap);
 	va_end(ap);
-	if (n >= (int)sizeof why->text)
-		trim_partial_character(why->text, sizeof why->text - 1);
+	if (n < 0)
+		(void)strcpy(text, "a reason that cannot be formatted");
+	else if (n >= (int)sizeof text)
+		text[whole_characters(text, sizeof text - 1)] = '\0';
+	memcpy(why->text, text, strlen(text) + 1);
 	return -1;
 }

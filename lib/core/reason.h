@@ -13,7 +13,11 @@ struct reason {
 	char text[REASON_BYTES]; /* "" while nothing failed */
 };
 
-/* Sets the text (cut at a whole UTF-8 character) and returns -1. */
+/*
+ * Sets the text (cut at a whole UTF-8 character) and returns -1.  The text
+ * that it has may be among the arguments: reason_set(why, "%s: %s", path,
+ * why->text) puts a path before it.
+ */
 int reason_set(struct reason *why, const char *format, ...)
     __attribute__((nonnull(1), format(printf, 2, 3)));
 

@@ -33,10 +33,12 @@ sequence(const unsigned char *s, size_t n)
 size_t
 utf8_valid_prefix(const char *text, size_t len)
 {
-	size_t done = 0, n;
+	size_t done = 0;
 
 	while (done < len) {
-		n = sequence((const unsigned char *)text + done, len - done);
+		size_t n =
+		    sequence((const unsigned char *)text + done, len - done);
+
 		if (n == 0)
 			break;
 		done += n;

@@ -1,0 +1,87 @@
+#!/bin/bash
+# ./appliance: options, and the whole way up and down with a state directory
+# of its own.  It works on the build directory of the checkout, so that the
+# way up is taken only where that is the one under test.
+. "${SRCDIR:-.}/t/lib/tap.sh"
+appliance=$SRCDIR/appliance
+STATE="$TAP_TMP/a state"
+
+# run ARGUMENT...: sets OUT and RC.
+run() {
+	OUT=$("$appliance" "$@" 2>&1)
+	RC=$?
+}
+end_all() { "$appliance" down --state-dir "$STATE" >/dev/null 2>&1; }
+at_exit end_all
+
+check_options() {
+	run
+	is "$RC" 2 'without a command it says how it is used'
+	like "$OUT" '^usage: ./appliance up' 'by name'
+	run up --port abc
+	is "$RC $OUT" '1 appliance: --port takes a number from 1 to 65535, not abc' \
+		'a port that is none is refused'
+	run up --port 65536
+	is "$RC" 1 'and one that is too high'
+	run up --port
+	is "$RC $OUT" '1 appliance: --port needs a value' 'and none at all'
+	run up --prot 80
+	like "$OUT" 'unknown option --prot' 'an unknown option is named'
+	run status --state-dir "$STATE"
+	is "$RC" 3 'status of nothing is 3'
+	run down --state-dir "$STATE"
+	is "$RC" 0 'nothing is quickly ended'
+}
+
+mode() { stat -c %a "$1"; }
+agents() { pgrep -cf -- "--state-dir $STATE/agent"; }
+
+check_up() {
+	local port
+	port=$(free_port)
+	run up --port "$port" --state-dir "$STATE"
+	is "$RC" 0 'it comes up'
+	[ "$RC" = 0 ] || diag "$OUT"
+	like "$OUT" "http://127.0.0.1:$port/" 'and says where'
+	PASSWORD=$(cat "$STATE/initial-password")
+	ok 'the password is printed' grep -qF "$PASSWORD" <<<"$OUT"
+	is "$(mode "$STATE/initial-password")" 600 'and kept for its owner only'
+	is "$(mode "$STATE/agent.token")" 600 'and so is the token'
+	is "$(curl -s -o /dev/null -w '%{http_code}' -u "admin:$PASSWORD" \
+		"http://127.0.0.1:$port/api/metrics/profiling/host_status")" 200 \
+		'the password opens the API'
+	run status --state-dir "$STATE"
+	is "$RC" 0 'status is 0'
+	is "$(agents)" 1 'one agent runs'
+	run up --port "$port" --state-dir "$STATE"
+	is "$RC" 0 'it can be run again'
+	unlike "$OUT" 'password' 'without a second password'
+	is "$(agents)" 1 'and without a second agent'
+	run up --port "$port" --state-dir "$STATE" --cgi
+	is "$RC" 0 'it changes to plain CGI'
+	run down --state-dir "$STATE"
+	is "$RC" 0 'it goes down'
+	is "$(agents)" 0 'no agent is left'
+	run status --state-dir "$STATE"
+	is "$RC" 3 'status is 3 again'
+}
+
+check_taken_port() {
+	local server port
+	port=$(free_port)
+	python3 -m http.server --bind 127.0.0.1 "$port" >/dev/null 2>&1 &
+	server=$!
+	wait_for 10 curl -s -o /dev/null "http://127.0.0.1:$port/"
+	run up --port "$port" --state-dir "$STATE"
+	is "$RC" 1 'a port that another has is an error'
+	like "$OUT" "port $port .* is taken.*--port" 'that names the way out'
+	stop_pid "$server"
+}
+
+check_options
+if [ "${TOP_BUILDDIR:-}" = "$(realpath "$SRCDIR")/build" ] &&
+	[ "$BUILDDIR" = "$TOP_BUILDDIR" ]; then
+	check_up
+	check_taken_port
+fi
+done_testing

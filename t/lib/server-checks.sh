@@ -1,0 +1,162 @@
+# shellcheck shell=bash
+# The list of checks that each of the five set-ups passes: t/servers/*.t say
+# which set-up and source this.
+
+: "${SRCDIR:?is set by make check}" "${BUILDDIR:?is set by make check}"
+# shellcheck source=t/lib/tap.sh
+. "$SRCDIR/t/lib/tap.sh"
+# shellcheck source=t/lib/servers.sh
+. "$SRCDIR/t/lib/servers.sh"
+
+# request [CURL ARGUMENT...] PATH: sets STATUS, HEADERS and BODY.
+request() {
+	local path=${*: -1}
+	STATUS=$(curl -sS --max-time 30 --path-as-is \
+		-D "$TAP_TMP/headers" -o "$TAP_TMP/body" -w '%{http_code}' \
+		"${@:1:$#-1}" "$BASE$path" 2>"$TAP_TMP/curl") ||
+		STATUS="$STATUS ($(cat "$TAP_TMP/curl"))"
+	HEADERS=$(tr -d '\r' <"$TAP_TMP/headers")
+	BODY=$(tr -d '\0' <"$TAP_TMP/body")
+}
+
+as_admin() { request -u "admin:$ADMIN_PASSWORD" "$@"; }
+as_agent() {
+	request -H "Authorization: Bearer $(cat "$STATE/agent.token")" "$@"
+}
+json='Content-Type: application/json'
+
+# The feature document's own requests, their host and service.
+profile_request='{"service_name": "test-service-2", "request_type": "start",
+ "continuous": true, "duration": 60, "frequency": 11,
+ "profiling_mode": "cpu", "target_hosts": {"test-host-202": null},
+ "additional_args": {"enable_perfspect": true}}'
+heartbeat='{"ip_address": "127.0.0.1", "hostname": "test-host-202",
+ "service_name": "test-service-2", "status": "active"}'
+
+check_health() {
+	request /healthz
+	is "$STATUS" 200 '/healthz is healthy'
+	like "$BODY" . '/healthz says so in a body'
+	request '/healthz?x=1'
+	is "$STATUS" 200 '/healthz takes a query string'
+}
+
+check_authorization() {
+	request /api/metrics/profiling/host_status
+	is "$STATUS" 401 'without Authorization the answer is 401'
+	like "$HEADERS" '^[Ww][Ww][Ww]-[Aa]uthenticate:' \
+		'401 names the way to log in'
+	request -u admin:wrong-password /api/metrics/profiling/host_status
+	is "$STATUS" 401 'a wrong password is refused'
+	as_admin /api/metrics/profiling/host_status
+	is "$STATUS" 200 'Authorization reaches the program'
+}
+
+check_document() {
+	as_admin -H "$json" -d "$profile_request" /api/metrics/profile_request
+	is "$STATUS" 200 "the document's request is taken"
+	like "$BODY" '"success": ?true' 'and succeeds'
+	as_agent -H "$json" -d "$heartbeat" /api/metrics/heartbeat
+	is "$STATUS" 200 "the document's heartbeat is taken"
+	like "$BODY" '"enable_perfspect": ?true' 'and is told of PerfSpect'
+}
+
+check_query_string() {
+	as_admin '/api/metrics/profiling/host_status?service_name=nothing'
+	is "$BODY" '[]' 'a query string reaches the program'
+	as_admin '/api/metrics/profiling/host_status?service_name=test-service-2'
+	like "$BODY" test-host-202 'and selects by it'
+}
+
+check_paths() {
+	as_agent -H "$json" -d "$heartbeat" //api/metrics/heartbeat
+	is "$STATUS" 200 'two slashes lead to the same route'
+	as_agent -H "$json" -d "$heartbeat" /api/metrics/heartbeat/
+	like "$STATUS" '^(200|307|308|404)$' 'a slash at the end has an answer'
+	as_admin /api/metrics/nothing
+	is "$STATUS" 404 'an unknown route of the API is 404'
+	as_admin /apix
+	is "$STATUS" 404 'a path that only begins like /api is 404'
+	as_admin /nothing/here
+	is "$STATUS" 404 'an unknown page is 404'
+	as_admin /api/metrics/heartbeat
+	is "$STATUS" 405 'another method is 405'
+	like "$HEADERS" '^[Aa]llow: .*POST' 'and told which is allowed'
+}
+
+check_bodies() {
+	head -c 1048577 /dev/zero | tr '\0' ' ' >"$TAP_TMP/large"
+	as_admin -H "$json" --data-binary "@$TAP_TMP/large" \
+		/api/metrics/profile_request
+	is "$STATUS" 413 'a JSON body over 1 MiB is 413'
+	head -c 17825792 /dev/zero >"$TAP_TMP/huge"
+	as_admin -H "$json" -H 'Expect:' --data-binary "@$TAP_TMP/huge" \
+		/api/metrics/profile_request
+	like "$STATUS" '^413' 'a body over all limits is 413'
+	as_agent -H "$json" -H 'Transfer-Encoding: chunked' -d "$heartbeat" \
+		/api/metrics/heartbeat
+	like "$STATUS" '^(200|411)$' 'a chunked body is answered'
+	as_admin -H 'Content-Type: text/plain' -d x \
+		/api/metrics/profile_request
+	is "$STATUS" 415 'a body that is no JSON by its own words is 415'
+}
+
+check_files() {
+	local css
+	css=$(cd "$SRCDIR/html" && find . -name '*.css' | head -n 1)
+	request "/static/${css#./}"
+	is "$STATUS" 200 'the style sheet is served'
+	like "$HEADERS" '^[Cc]ontent-[Tt]ype: text/css' 'as text/css'
+	like "$HEADERS" '^[Xx]-Content-Type-Options: nosniff' 'with nosniff'
+	like "$HEADERS" "^Content-Security-Policy: default-src 'self'" \
+		'and with a policy'
+	request /dist/perfspect.tgz
+	is "$STATUS $BODY" '200 archive' 'an archive is served'
+	request /static/
+	like "$STATUS" '^40[34]$' '/static/ has no listing'
+	request /dist/
+	like "$STATUS" '^40[34]$' '/dist/ has no listing'
+	request /static/../state/conspect.db
+	like "$STATUS" '^40[0-9]$|^30[0-9]$' 'nothing is served from outside'
+	request /dist/..%2fconspect.db
+	like "$STATUS" '^40[0-9]$|^30[0-9]$' 'not by an escape either'
+	request /static/nothing.css
+	is "$STATUS" 404 'a file that is not there is 404'
+}
+
+check_console() {
+	request /login
+	is "$STATUS" 200 'the login page is there for all'
+	like "$HEADERS" '^[Cc]ontent-[Tt]ype: text/html' 'as HTML'
+	request /
+	like "$STATUS" '^(302|303|401)$' 'the console asks to log in'
+	as_admin /
+	like "$STATUS" '^(200|302|303)$' 'and opens after it'
+}
+
+check_server() {
+	request /login
+	unlike "$HEADERS" '^[Ss]erver:.*[0-9]' 'the server tells no version'
+	is "$(server_reports)" '' 'nothing went wrong behind the answers'
+}
+
+server_checks() {
+	local missing
+	missing=$(server_missing "$1")
+	[ -z "$missing" ] || skip_all "not installed: ${missing//$'\n'/, }"
+	if ! server_start "$1"; then
+		fail "$1 starts"
+		done_testing
+		return 1
+	fi
+	check_health
+	check_authorization
+	check_document
+	check_query_string
+	check_paths
+	check_bodies
+	check_files
+	check_console
+	check_server
+	done_testing
+}

@@ -1,0 +1,15 @@
+#!/bin/bash
+# A CGI program is started for each request: each library that it links
+# costs it speed, and these three two thirds of it.
+. "${SRCDIR:-.}/t/lib/tap.sh"
+dir=${TOP_BUILDDIR:-.}
+
+for program in api console; do
+	[ -x "$dir/cgi-bin/$program" ] || skip_all "no $program is built yet"
+	linked=$(ldd "$dir/cgi-bin/$program")
+	like "$linked" 'libsqlite3' "$program is a program that ldd reads"
+	for library in libcurl libarchive libcrypto libssl; do
+		unlike "$linked" "$library" "$program does not link $library"
+	done
+done
+done_testing
