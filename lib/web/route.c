@@ -9,6 +9,9 @@
 #include <string.h>
 #include <strings.h>
 
+/* The largest body that is read only to be thrown away. */
+#define DRAIN_MAX (16 * 1024 * 1024)
+
 /* --- finding the route ------------------------------------------------------
  */
 
@@ -268,5 +271,7 @@ web_dispatch(const struct web_app *app, struct web_request *request,
 		reply_store_failure(request, reply);
 	else if (admit(request, reply, route))
 		run(request, reply, route, read_some, context);
+	if (request->body_len == 0)
+		drain(request, read_some, context);
 	principal_free(&request->by);
 }
