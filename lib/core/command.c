@@ -29,7 +29,7 @@ command_start_kind(const struct profiling_request *request)
 	return request->continuous ? KIND_CONTINUOUS : KIND_ADHOC;
 }
 
-/* --- composing ---------------------------------------------------------- */
+/* --- composing ----------------------------------------------------------- */
 
 static void
 set_integer(struct json_object *config, const char *key, int64_t value)
@@ -105,7 +105,7 @@ command_stop_process_config(const struct target *target)
 	return config;
 }
 
-/* --- merging ------------------------------------------------------------ */
+/* --- merging ------------------------------------------------------------- */
 
 static bool
 holds(struct json_object *pids, int pid)

@@ -96,7 +96,7 @@ faults_free(struct faults *faults)
 	faults->list = NULL;
 }
 
-/* --- single values ------------------------------------------------------ */
+/* --- single values ------------------------------------------------------- */
 
 bool
 field_boolean_text(const char *text, bool *out)
@@ -227,7 +227,7 @@ field_name(const char *text, size_t len, const char *what,
 	return false;
 }
 
-/* --- one function per kind ---------------------------------------------- */
+/* --- one function per kind ----------------------------------------------- */
 
 static void
 read_text(const struct field *f, struct json_object *value,

@@ -12,7 +12,7 @@ const char *const host_status_names[] = { "active", "idle", "offline", NULL };
 /* Texts of our agent: a version, an architecture. */
 #define AGENT_TEXT_MAX 100
 
-/* --- heartbeat ---------------------------------------------------------- */
+/* --- heartbeat ----------------------------------------------------------- */
 
 static void
 check_ids(struct json_object *ids, const struct place *at, void *heartbeat,
@@ -207,7 +207,7 @@ heartbeat_shows(const struct heartbeat *h, const char *command_id)
 	       lists(h->executed_command_ids, command_id);
 }
 
-/* --- completion --------------------------------------------------------- */
+/* --- completion ---------------------------------------------------------- */
 
 #undef AT
 #define AT(member) offsetof(struct completion, member)

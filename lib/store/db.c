@@ -39,7 +39,7 @@ db_fail(struct store *s, const char *what)
 	return -1;
 }
 
-/* --- statements --------------------------------------------------------- */
+/* --- statements ---------------------------------------------------------- */
 
 static sqlite3_stmt *
 prepare(struct store *s, const char *sql)
@@ -198,7 +198,7 @@ db_int(sqlite3_stmt *stmt, int column)
 		   : sqlite3_column_int64(stmt, column);
 }
 
-/* --- transactions ------------------------------------------------------- */
+/* --- transactions -------------------------------------------------------- */
 
 /* SQLite takes the setting between transactions only. */
 static int

@@ -105,7 +105,7 @@ has_table(struct store *s, const char *name)
 	return found;
 }
 
-/* --- adopting an older database ----------------------------------------- */
+/* --- adopting an older database ------------------------------------------ */
 
 /* Whether the old table has columns that ours has not. */
 static bool
@@ -182,7 +182,7 @@ take_over(struct store *s, struct reason *why)
 	return 0;
 }
 
-/* --- migrating ---------------------------------------------------------- */
+/* --- migrating ----------------------------------------------------------- */
 
 static int
 apply(struct store *s, const struct migration *m, struct reason *why)

@@ -105,7 +105,7 @@ check_place(const char *path, enum store_failure *failure, struct reason *why)
 	return result;
 }
 
-/* --- opening ------------------------------------------------------------ */
+/* --- opening ------------------------------------------------------------- */
 
 static int
 configure(struct store *s)

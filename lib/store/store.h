@@ -31,7 +31,7 @@ enum store_failure {
 	STORE_NEWER,    /* the schema is newer than this program */
 };
 
-/* --- opening ------------------------------------------------------------ */
+/* --- opening ------------------------------------------------------------- */
 
 /*
  * Opens the database, makes it when it is missing and brings its schema up
@@ -65,7 +65,7 @@ const char *store_path(const struct store *store) __attribute__((nonnull));
 int store_schema_version(struct store *store) __attribute__((nonnull));
 int store_schema_newest(void);
 
-/* --- people ------------------------------------------------------------- */
+/* --- people -------------------------------------------------------------- */
 
 enum role { ROLE_VIEWER, ROLE_OPERATOR, ROLE_ADMIN };
 extern const char *const role_names[]; /* by enum role */
@@ -128,7 +128,7 @@ int login_failed(struct store *store, const char *account, const char *address)
 int login_succeeded(struct store *store, const char *account,
     const char *address) __attribute__((nonnull, warn_unused_result));
 
-/* --- agents' tokens ----------------------------------------------------- */
+/* --- agents' tokens ------------------------------------------------------ */
 
 struct agent_token {
 	int64_t id;
@@ -156,7 +156,7 @@ int agent_token_list(struct store *store,
     void (*each)(void *context, const struct agent_token *token),
     void *context) __attribute__((nonnull(1, 2), warn_unused_result));
 
-/* --- requests ----------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------ */
 
 /* Who asks, and from where. */
 struct author {
@@ -202,7 +202,7 @@ int request_summary(struct store *store, const char *request_id,
     struct request_summary *summary)
     __attribute__((nonnull, warn_unused_result));
 
-/* --- agents' reports ---------------------------------------------------- */
+/* --- agents' reports ----------------------------------------------------- */
 
 /* The command that a heartbeat's reply hands out. */
 struct offer {
@@ -237,7 +237,7 @@ int completion_take(struct store *store, const struct completion *completion,
     const char *service_name, enum refusal *refusal, enum command_state *state)
     __attribute__((nonnull(1, 2, 4, 5), warn_unused_result));
 
-/* --- hosts -------------------------------------------------------------- */
+/* --- hosts --------------------------------------------------------------- */
 
 /* A host and its newest command, as the page and host_status show it. */
 struct host {

@@ -56,7 +56,7 @@ static const char delete_old_failures[] =
 /* Failures are forgotten after this long without another. */
 #define FAILURES_KEPT_MS (24 * 3600 * 1000LL)
 
-/* --- users -------------------------------------------------------------- */
+/* --- users --------------------------------------------------------------- */
 
 void
 user_free(struct user *user)

@@ -20,8 +20,7 @@ static const struct route routes[] = {
 	    console_password },
 };
 
-/* --- the frame
- * ---------------------------------------------------------------- */
+/* --- the frame ----------------------------------------------------------- */
 
 void
 page_link(const struct web_request *request, struct web_reply *reply,
@@ -141,8 +140,7 @@ page_notice(struct web_reply *reply, enum notice kind, const char *text)
 	page_notice_end(reply);
 }
 
-/* --- errors
- * ------------------------------------------------------------------- */
+/* --- errors -------------------------------------------------------------- */
 
 static void
 console_error(const struct web_request *request, struct web_reply *reply,

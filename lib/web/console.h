@@ -12,8 +12,7 @@
 
 extern const struct web_app console_app;
 
-/* --- the frame of a page
- * ------------------------------------------------------ */
+/* --- the frame of a page ------------------------------------------------- */
 
 /* Begins a page, up to the opening of <main>; html_raw() and friends go on. */
 void page_begin(const struct web_request *request, struct web_reply *reply,
@@ -37,8 +36,7 @@ void page_notice_end(struct web_reply *reply) __attribute__((nonnull));
 void page_notice(struct web_reply *reply, enum notice kind, const char *text)
     __attribute__((nonnull));
 
-/* --- the pages
- * ---------------------------------------------------------------- */
+/* --- the pages ----------------------------------------------------------- */
 
 void console_hosts(struct web_request *request, struct web_reply *reply);
 void console_act(struct web_request *request, struct web_reply *reply);

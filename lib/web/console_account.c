@@ -6,8 +6,7 @@
 
 #include <string.h>
 
-/* --- login
- * -------------------------------------------------------------------- */
+/* --- login --------------------------------------------------------------- */
 
 static void
 show_login(
@@ -87,8 +86,7 @@ console_logout(struct web_request *request, struct web_reply *reply)
 		reply_store_failure(request, reply);
 }
 
-/* --- password
- * ------------------------------------------------------------------- */
+/* --- password ------------------------------------------------------------ */
 
 static void
 show_password(

@@ -24,8 +24,7 @@ struct selection {
 	bool too_many;
 };
 
-/* --- what was ticked
- * ------------------------------------------------------------ */
+/* --- what was ticked ----------------------------------------------------- */
 
 static struct group *
 group_of(struct selection *s, const char *service_name)
@@ -85,8 +84,7 @@ selection_free(struct selection *s)
 	}
 }
 
-/* --- requests
- * ------------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------ */
 
 static void
 add_text(struct json_object *body, const char *key, const char *value)

@@ -15,8 +15,7 @@ struct table {
 	size_t n_hosts, n_active;
 };
 
-/* --- a row
- * -------------------------------------------------------------------- */
+/* --- a row --------------------------------------------------------------- */
 
 static bool
 is_ticked(const struct params *form, int64_t id)
@@ -201,8 +200,7 @@ write_row(void *context, const struct host *host)
 	return true;
 }
 
-/* --- the panel
- * ---------------------------------------------------------------- */
+/* --- the panel ----------------------------------------------------------- */
 
 /* A form's member as it was sent, or its default. */
 static const char *
@@ -302,8 +300,7 @@ write_panel(struct table *t, const struct web_request *request)
 	html_raw(b, "</div>\n");
 }
 
-/* --- the page
- * ----------------------------------------------------------------- */
+/* --- the page ------------------------------------------------------------ */
 
 static void
 write_nobody(struct table *t)
@@ -380,8 +377,7 @@ console_show_hosts(struct web_request *request, struct web_reply *reply,
 	page_end(reply);
 }
 
-/* --- what was done
- * ------------------------------------------------------------- */
+/* --- what was done ------------------------------------------------------- */
 
 static void
 write_done(struct web_reply *reply, const struct request_summary *summary)

@@ -232,8 +232,30 @@ take_form(struct web_request *request, struct web_reply *reply,
 	return false;
 }
 
-/* --- all of it
- * --------------------------------------------------------------- */
+/*
+ * Takes a body that nobody read off the wire: a web server in front may
+ * still be sending it, and some answer 502 in place of our reply when their
+ * write fails.  A larger body is left to them.
+ */
+static void
+drain(const struct web_request *request, body_reader *read_some, void *context)
+{
+	char scratch[16384];
+	size_t left;
+
+	if (body_length(request, DRAIN_MAX, &left) != 0)
+		return;
+	while (left > 0) {
+		long n = read_some(context, scratch,
+		    left < sizeof scratch ? left : sizeof scratch);
+
+		if (n <= 0)
+			return;
+		left -= (size_t)n;
+	}
+}
+
+/* --- all of it ----------------------------------------------------------- */
 
 static void
 run(struct web_request *request, struct web_reply *reply,
