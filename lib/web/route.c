@@ -241,10 +241,11 @@ static void
 drain(const struct web_request *request, body_reader *read_some, void *context)
 {
 	char scratch[16384];
-	size_t left;
+	size_t left = 0;
 
-	if (body_length(request, DRAIN_MAX, &left) != 0)
-		return;
+	if (body_length(request, DRAIN_MAX, &left) == 411 &&
+	    request->transfer_encoding)
+		left = DRAIN_MAX; /* up to the end that the server sees */
 	while (left > 0) {
 		long n = read_some(context, scratch,
 		    left < sizeof scratch ? left : sizeof scratch);
