@@ -96,7 +96,7 @@ check_bodies() {
 	as_agent -H "$json" -H 'Transfer-Encoding: chunked' -d "$heartbeat" \
 		/api/metrics/heartbeat
 	like "$STATUS" '^(200|411)$' 'a chunked body is answered'
-	as_admin -H 'Content-Type: text/plain' -d x \
+	as_admin -H 'Content-Type: application/xml' -d '<x/>' \
 		/api/metrics/profile_request
 	is "$STATUS" 415 'a body that is no JSON by its own words is 415'
 }
