@@ -12,7 +12,6 @@
 #endif
 
 #include <errno.h>
-#include <poll.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,11 +25,6 @@
 
 /* Longest path below a program: an id and a file's name fit. */
 #define PATH_INFO_MAX 1024
-
-/* A body that is refused is read to here (what our configurations let
- * through), and waited for so long. */
-#define DISCARD_BYTES_MAX (17 * 1024 * 1024)
-#define DISCARD_WAIT_MS 5000
 
 /* What is the same for every reply: nothing of it may be framed, sniffed,
  * cached, or load anything from elsewhere. */
@@ -46,7 +40,6 @@ struct exchange {
 	body_reader *read;
 	void *context;
 	int (*write)(void *context, const char *bytes, size_t n);
-	void (*discard)(const struct exchange *x); /* or NULL */
 };
 
 /* The store, kept over the requests of a FastCGI worker. */
@@ -187,8 +180,6 @@ serve(
 		    request.path, REPLY_BYTES_MAX);
 		reply_error(&request, &reply, 500, "the reply is too large");
 	}
-	if (x->discard)
-		x->discard(x);
 	send_reply(x, &request, &reply);
 	buf_free(&reply.headers);
 	buf_free(&reply.body);
@@ -200,58 +191,16 @@ serve(
 
 extern char **environ;
 
-/* context: a size_t that counts what was read */
 static long
 read_input(void *context, char *to, size_t n)
 {
-	size_t *taken = context;
 	ssize_t got;
 
+	(void)context;
 	do
 		got = read(STDIN_FILENO, to, n);
 	while (got < 0 && errno == EINTR);
-	if (got > 0)
-		*taken += (size_t)got;
 	return (long)got;
-}
-
-/* How much of the body may still come; without a length, all that may. */
-static size_t
-body_left(const struct exchange *x, size_t taken)
-{
-	const char *text = variable(x, "CONTENT_LENGTH");
-	unsigned long long length = DISCARD_BYTES_MAX;
-
-	if (text && *text)
-		length = strtoull(text, NULL, 10);
-	else if (!variable(x, "HTTP_TRANSFER_ENCODING"))
-		return 0;
-	if (length > DISCARD_BYTES_MAX)
-		length = DISCARD_BYTES_MAX;
-	return length > taken ? (size_t)length - taken : 0;
-}
-
-/*
- * Reads what was not asked for of a body that is refused.  Apache and
- * fcgiwrap write the whole body before they read the reply: a program that
- * ends, or replies at length, before that is a failed program to them, and
- * the client sees a 500 in place of the 413.
- */
-static void
-discard_input(const struct exchange *x)
-{
-	const size_t *taken = x->context;
-	char scrap[16384];
-	size_t left;
-
-	while ((left = body_left(x, *taken)) > 0) {
-		struct pollfd input = { STDIN_FILENO, POLLIN, 0 };
-
-		if (poll(&input, 1, DISCARD_WAIT_MS) <= 0 ||
-		    x->read(x->context, scrap,
-			left < sizeof scrap ? left : sizeof scrap) <= 0)
-			return;
-	}
 }
 
 static int
@@ -274,9 +223,7 @@ write_output(void *context, const char *bytes, size_t n)
 static void
 serve_cgi(const struct web_app *app, struct keeper *keeper)
 {
-	size_t taken = 0;
-	struct exchange x = { environ, read_input, &taken, write_output,
-		discard_input };
+	struct exchange x = { environ, read_input, NULL, write_output };
 
 	(void)signal(SIGPIPE, SIG_IGN);
 	serve(app, &x, keeper);
@@ -320,8 +267,8 @@ serve_fcgi(const struct web_app *app, struct keeper *keeper)
 		return EXIT_FAILURE;
 	}
 	while (FCGX_Accept_r(&fcgi) == 0) {
-		struct exchange x = { fcgi.envp, read_fcgi, &fcgi, write_fcgi,
-			NULL };
+		struct exchange x = { fcgi.envp, read_fcgi, &fcgi,
+			write_fcgi };
 
 		serve(app, &x, keeper);
 		FCGX_Finish_r(&fcgi);
