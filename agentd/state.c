@@ -61,7 +61,7 @@ enum statement {
 	REPORT_NEXT,
 	REPORT_POSTPONE,
 	UNFINISHED,
-	VERSION,
+	LAYOUT_VERSION,
 	STATEMENT__MAX
 };
 
@@ -86,7 +86,7 @@ static const char *const sql[STATEMENT__MAX] = {
 	    "UPDATE reports SET attempts = attempts + 1 WHERE number = ?1",
 	[UNFINISHED] = "SELECT command_id, received_ms FROM commands"
 		       " WHERE phase <> 'done' ORDER BY number LIMIT 1",
-	[VERSION] = "PRAGMA user_version",
+	[LAYOUT_VERSION] = "PRAGMA user_version",
 };
 
 static const char *const phase_words[] = {
@@ -226,7 +226,7 @@ query_number(struct state *s, enum statement which)
 static int
 make_schema(struct state *s, struct reason *why)
 {
-	int64_t version = query_number(s, VERSION);
+	int64_t version = query_number(s, LAYOUT_VERSION);
 
 	if (version > SCHEMA_VERSION)
 		return reason_set(why,
