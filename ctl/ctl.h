@@ -20,7 +20,9 @@ enum {
 
 /* What stood on the command line, NULL where it did not. */
 struct ctl_args {
-	const char *name; /* of a user or token */
+	const char *name;  /* of a user, token or setting; an id */
+	const char *value; /* of a setting */
+	bool watch;        /* housekeep: again and again */
 	const char *role, *password_file, *service, *host, *out;
 };
 
@@ -33,6 +35,14 @@ int ctl_user_password(struct store *store, const struct ctl_args *args);
 int ctl_token_add(struct store *store, const struct ctl_args *args);
 int ctl_token_list(struct store *store, const struct ctl_args *args);
 int ctl_token_remove(struct store *store, const struct ctl_args *args);
+
+int ctl_settings(struct store *store, const struct ctl_args *args);
+int ctl_get(struct store *store, const struct ctl_args *args);
+int ctl_set(struct store *store, const struct ctl_args *args);
+int ctl_show_request(struct store *store, const struct ctl_args *args);
+int ctl_show_command(struct store *store, const struct ctl_args *args);
+int ctl_show_host(struct store *store, const struct ctl_args *args);
+int ctl_housekeep(struct store *store, const struct ctl_args *args);
 
 /* Prints "conspectctl: ..." to standard error and returns CTL_FAILED. */
 int ctl_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -19,30 +19,40 @@ enum option_bit {
 	OPT_SERVICE = 4,
 	OPT_HOST = 8,
 	OPT_OUT = 16,
+	OPT_WATCH = 32,
 };
 
 static const struct command {
 	const char *name, *verb; /* verb NULL: it has none */
-	bool needs_name;
-	unsigned options; /* of enum option_bit */
+	int words;               /* that must follow: name, value */
+	unsigned options;        /* of enum option_bit */
 	int (*run)(struct store *store, const struct ctl_args *args);
 	const char *usage;
 } commands[] = {
-	{ "migrate", NULL, false, 0, ctl_migrate,
+	{ "migrate", NULL, 0, 0, ctl_migrate,
 	    "migrate                make or update the database" },
-	{ "user", "add", true, OPT_ROLE | OPT_PASSWORD_FILE, ctl_user_add,
+	{ "user", "add", 1, OPT_ROLE | OPT_PASSWORD_FILE, ctl_user_add,
 	    "user add NAME          [--role viewer|operator|admin] "
 	    "[--password-file FILE]" },
-	{ "user", "list", false, 0, ctl_user_list, "user list" },
-	{ "user", "password", true, OPT_PASSWORD_FILE, ctl_user_password,
+	{ "user", "list", 0, 0, ctl_user_list, "user list" },
+	{ "user", "password", 1, OPT_PASSWORD_FILE, ctl_user_password,
 	    "user password NAME     [--password-file FILE]" },
-	{ "user", "remove", true, 0, ctl_user_remove, "user remove NAME" },
-	{ "token", "add", true, OPT_SERVICE | OPT_HOST | OPT_OUT,
-	    ctl_token_add,
+	{ "user", "remove", 1, 0, ctl_user_remove, "user remove NAME" },
+	{ "token", "add", 1, OPT_SERVICE | OPT_HOST | OPT_OUT, ctl_token_add,
 	    "token add NAME         [--service SERVICE] [--host HOST] "
 	    "[--out FILE]" },
-	{ "token", "list", false, 0, ctl_token_list, "token list" },
-	{ "token", "remove", true, 0, ctl_token_remove, "token remove NAME" },
+	{ "token", "list", 0, 0, ctl_token_list, "token list" },
+	{ "token", "remove", 1, 0, ctl_token_remove, "token remove NAME" },
+	{ "settings", NULL, 0, 0, ctl_settings,
+	    "settings               all settings and what they mean" },
+	{ "get", NULL, 1, 0, ctl_get, "get SETTING" },
+	{ "set", NULL, 2, 0, ctl_set,
+	    "set SETTING VALUE      VALUE `default` takes it back" },
+	{ "show", "request", 1, 0, ctl_show_request, "show request ID" },
+	{ "show", "command", 1, 0, ctl_show_command, "show command ID" },
+	{ "show", "host", 1, 0, ctl_show_host, "show host NAME" },
+	{ "housekeep", NULL, 0, OPT_WATCH, ctl_housekeep,
+	    "housekeep              [--watch]" },
 };
 
 int
@@ -148,6 +158,7 @@ read_options(int argc, char **argv, const char **db, struct ctl_args *args)
 		{ "service", required_argument, NULL, OPT_SERVICE },
 		{ "host", required_argument, NULL, OPT_HOST },
 		{ "out", required_argument, NULL, OPT_OUT },
+		{ "watch", no_argument, NULL, OPT_WATCH },
 		{ NULL, 0, NULL, 0 },
 	};
 	int given = 0, c;
@@ -178,6 +189,9 @@ read_options(int argc, char **argv, const char **db, struct ctl_args *args)
 		case OPT_OUT:
 			args->out = optarg;
 			break;
+		case OPT_WATCH:
+			args->watch = true;
+			break;
 		default:
 			return -1;
 		}
@@ -194,6 +208,7 @@ main(int argc, char **argv)
 	struct ctl_args args = { 0 };
 	const struct command *command;
 	int given, used = 0, left;
+	char **words;
 
 	log_to_stderr("conspectctl");
 	/* errors are printed once, by ctl_fail() */
@@ -205,12 +220,14 @@ main(int argc, char **argv)
 	command = find_command(argv + optind, argc - optind, &used);
 	if (!command)
 		return usage("which command?");
+	words = argv + optind + used;
 	left = argc - optind - used;
-	if (left != command->needs_name)
-		return usage(command->needs_name ? "a NAME is needed"
-						 : "too many arguments");
+	if (left != command->words)
+		return usage(left < command->words ? "something is missing"
+						   : "too many arguments");
 	if (given & ~(int)command->options)
 		return usage("an option does not belong to this command");
-	args.name = command->needs_name ? argv[optind + used] : NULL;
+	args.name = left > 0 ? words[0] : NULL;
+	args.value = left > 1 ? words[1] : NULL;
 	return run(command, db, &args);
 }

@@ -8,6 +8,59 @@ const char *const command_state_names[] = { "pending", "sent", "accepted",
 const char *const command_kind_names[] = { "stop", "adhoc", "continuous",
 	NULL };
 
+/* Rows: from; columns: by.  NO is nowhere: the event cannot happen. */
+#define NO (-1)
+static const signed char transitions[N_COMMAND_STATES][N_COMMAND_EVENTS] = {
+	/* clang-format off */
+	/*                hand out       accept            install
+	 *                run            complete          fail
+	 *                stop           cancel            supersede
+	 *                expire */
+	[COMMAND_PENDING] = {
+		COMMAND_SENT,    NO,                NO,
+		NO,              NO,                NO,
+		NO,              COMMAND_CANCELLED, COMMAND_SUPERSEDED,
+		COMMAND_EXPIRED },
+	[COMMAND_SENT] = {
+		COMMAND_SENT,    COMMAND_ACCEPTED,  COMMAND_INSTALLING,
+		COMMAND_RUNNING, COMMAND_COMPLETED, COMMAND_FAILED,
+		COMMAND_STOPPED, COMMAND_CANCELLED, COMMAND_SUPERSEDED,
+		COMMAND_EXPIRED },
+	[COMMAND_ACCEPTED] = {
+		NO,              COMMAND_ACCEPTED,  COMMAND_INSTALLING,
+		COMMAND_RUNNING, COMMAND_COMPLETED, COMMAND_FAILED,
+		COMMAND_STOPPED, NO,                NO,
+		NO },
+	[COMMAND_INSTALLING] = {
+		NO,              NO,                COMMAND_INSTALLING,
+		COMMAND_RUNNING, COMMAND_COMPLETED, COMMAND_FAILED,
+		COMMAND_STOPPED, NO,                NO,
+		NO },
+	[COMMAND_RUNNING] = {
+		NO,              NO,                NO,
+		COMMAND_RUNNING, COMMAND_COMPLETED, COMMAND_FAILED,
+		COMMAND_STOPPED, NO,                NO,
+		NO },
+	/* an end is an end; the same report again changes nothing */
+	[COMMAND_COMPLETED] = { NO, NO, NO, NO, COMMAND_COMPLETED, NO, NO,
+		NO, NO, NO },
+	[COMMAND_FAILED] = { NO, NO, NO, NO, NO, COMMAND_FAILED, NO, NO, NO,
+		NO },
+	[COMMAND_STOPPED] = { NO, NO, NO, NO, NO, NO, COMMAND_STOPPED, NO, NO,
+		NO },
+	[COMMAND_SUPERSEDED] = { NO, NO, NO, NO, NO, NO, NO, NO, NO, NO },
+	[COMMAND_CANCELLED] = { NO, NO, NO, NO, NO, NO, NO, NO, NO, NO },
+	[COMMAND_EXPIRED] = { NO, NO, NO, NO, NO, NO, NO, NO, NO, NO },
+	/* clang-format on */
+};
+#undef NO
+
+int
+command_next(enum command_state state, enum command_event event)
+{
+	return transitions[state][event];
+}
+
 int
 command_state_of(const char *name)
 {

@@ -31,6 +31,30 @@ enum command_kind { KIND_STOP, KIND_ADHOC, KIND_CONTINUOUS };
 extern const char *const command_state_names[]; /* by enum command_state */
 extern const char *const command_kind_names[];  /* by enum command_kind */
 
+/*
+ * What happens to a command, and who may cause it: the transitions are one
+ * table, command_next(), and nothing else moves a command.
+ */
+enum command_event {
+	EVENT_HAND_OUT,  /* server: a heartbeat's reply carries it */
+	EVENT_ACCEPT,    /* agent: shows its id */
+	EVENT_INSTALL,   /* agent: installs PerfSpect for it */
+	EVENT_RUN,       /* agent: runs it */
+	EVENT_COMPLETE,  /* agent: reports the end */
+	EVENT_FAIL,      /* agent: likewise */
+	EVENT_STOP,      /* agent: likewise, after a stop */
+	EVENT_CANCEL,    /* operator: a stop before it began */
+	EVENT_SUPERSEDE, /* operator: a start with fewer processes follows */
+	EVENT_EXPIRE,    /* clock: no host took it in time */
+	N_COMMAND_EVENTS,
+};
+
+#define N_COMMAND_STATES (COMMAND_EXPIRED + 1)
+
+/* The state that an event leads to, which may be the same; -1 where the
+ * event cannot happen in that state. */
+int command_next(enum command_state state, enum command_event event);
+
 /* The state of that name, or -1. */
 int command_state_of(const char *name) __attribute__((nonnull));
 

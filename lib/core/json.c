@@ -1,5 +1,6 @@
 #include "core/json.h"
 
+#include "core/fields.h"
 #include "core/utf8.h"
 
 #include <limits.h>
@@ -95,6 +96,33 @@ json_member_bool(struct json_object *object, const char *key, bool fallback)
 	return json_object_is_type(value, json_type_boolean)
 		   ? json_object_get_boolean(value)
 		   : fallback;
+}
+
+void
+json_add_text(struct json_object *object, const char *key, const char *value)
+{
+	json_object_object_add(
+	    object, key, value ? json_object_new_string(value) : NULL);
+}
+
+void
+json_add_int(struct json_object *object, const char *key, int64_t value)
+{
+	json_object_object_add(object, key,
+	    value == FIELD_NULL ? NULL : json_object_new_int64(value));
+}
+
+void
+json_add_bool(struct json_object *object, const char *key, bool value)
+{
+	json_object_object_add(object, key, json_object_new_boolean(value));
+}
+
+void
+json_add_json(struct json_object *object, const char *key, const char *text)
+{
+	json_object_object_add(
+	    object, key, text ? json_tokener_parse(text) : NULL);
 }
 
 const char *

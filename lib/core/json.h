@@ -40,6 +40,20 @@ int64_t json_member_int(
 bool json_member_bool(
     struct json_object *object, const char *key, bool fallback);
 
+/*
+ * Adding members: a text (NULL: null), an integer (FIELD_NULL of
+ * core/fields.h: null), a boolean, and the value of a JSON text of our own
+ * (NULL: null).
+ */
+void json_add_text(struct json_object *object, const char *key,
+    const char *value) __attribute__((nonnull(1, 2)));
+void json_add_int(struct json_object *object, const char *key, int64_t value)
+    __attribute__((nonnull));
+void json_add_bool(struct json_object *object, const char *key, bool value)
+    __attribute__((nonnull));
+void json_add_json(struct json_object *object, const char *key,
+    const char *text) __attribute__((nonnull(1, 2)));
+
 /* The compact text of a value; owned by the value. */
 const char *json_text(struct json_object *value);
 

@@ -257,17 +257,33 @@ command_reconfigure(struct store *s, const struct command *command,
 }
 
 int
-command_move(struct store *s, const char *command_id, enum command_state from,
-    enum command_state to, int64_t now_ms, const char *why)
+command_move(struct store *s, struct command *command,
+    enum command_event event, int64_t now_ms, const char *why)
 {
-	bool shown = to == COMMAND_ACCEPTED || to == COMMAND_INSTALLING ||
-		     to == COMMAND_RUNNING;
+	int next = command_next(command->state, event);
+	enum command_state from = command->state;
 	char now[CLOCK_TEXT];
+	bool shown;
 
+	if (next < 0 || next == (int)from)
+		return 0;
+	command->state = (enum command_state)next;
+	shown = from == COMMAND_SENT && next >= COMMAND_ACCEPTED &&
+		next <= COMMAND_RUNNING;
 	clock_format(now_ms, now);
-	if (db_run(s, update_state, "tttiiit", command_id,
-		command_state_names[to], why, (int64_t)(to == COMMAND_SENT),
-		(int64_t)shown, (int64_t)command_state_is_end(to), now) != 0)
+	if (db_run(s, update_state, "tttiiit", command->command_id,
+		command_state_names[next], why,
+		(int64_t)(next == COMMAND_SENT), (int64_t)shown,
+		(int64_t)command_state_is_end(command->state), now) != 0)
 		return -1;
-	return count_move(s, command_id, from, to);
+	return count_move(s, command->command_id, from, command->state);
+}
+
+int
+command_expire(struct store *s, struct command *command, int64_t now_ms)
+{
+	if (command->expires_ms == FIELD_NULL || command->expires_ms > now_ms)
+		return 0;
+	return command_move(s, command, EVENT_EXPIRE, now_ms,
+	    "the host did not take it in time");
 }

@@ -8,9 +8,6 @@
 
 #include "store/db.h"
 
-/* A pending command is kept this long for a host that does not appear. */
-#define COMMAND_EXPIRY_MS (24 * 3600 * 1000LL)
-
 struct command {
 	char command_id[UUID_TEXT];
 	enum command_state state;
@@ -51,12 +48,15 @@ int command_reconfigure(struct store *s, const struct command *command,
     struct json_object *config, int64_t expires_ms);
 
 /*
- * Moves a command from `state` to another one and keeps the requests that it
- * serves in step.  `why` is the reason for a person, or NULL.
+ * Moves a command by an event and keeps the requests that it serves in step;
+ * command->state becomes the new one.  Where the event cannot happen in its
+ * state nothing changes.  `why` is the reason for a person, or NULL.
  */
-int command_move(struct store *s, const char *command_id,
-    enum command_state from, enum command_state to, int64_t now_ms,
-    const char *why);
+int command_move(struct store *s, struct command *command,
+    enum command_event event, int64_t now_ms, const char *why);
+
+/* Gives the command up if it has waited too long. */
+int command_expire(struct store *s, struct command *command, int64_t now_ms);
 
 /* Makes a command serve a request (once), and all requests of another. */
 int command_link(struct store *s, const char *command_id,

@@ -67,27 +67,38 @@ was_withdrawn(enum command_state state)
 	       state == COMMAND_EXPIRED;
 }
 
+static enum command_event
+event_of(const struct completion *c)
+{
+	return c->state == COMMAND_COMPLETED ? EVENT_COMPLETE
+	       : c->state == COMMAND_FAILED  ? EVENT_FAIL
+					     : EVENT_STOP;
+}
+
 static int
 take(struct store *s, const struct completion *c, const char *service_name,
     enum refusal *refusal, enum command_state *state)
 {
 	int64_t now = clock_now_ms();
-	int result = find_command(s, c, service_name, state);
+	struct command command = { .expires_ms = FIELD_NULL };
+	int result = find_command(s, c, service_name, state), next;
 
 	if (result == STORE_NOT_FOUND) {
 		*refusal = REFUSAL_UNKNOWN;
 		return 0;
 	}
-	if (result != 0 || *state == c->state) /* failed, or said before */
+	if (result != 0)
 		return result;
-	if (was_withdrawn(*state))
-		return note_end(s, c, now);
-	if (command_state_is_end(*state)) {
+	next = command_next(*state, event_of(c));
+	if (next == (int)*state) /* said before */
+		return 0;
+	if (next < 0 && !was_withdrawn(*state)) {
 		*refusal = REFUSAL_ENDED;
 		return 0;
 	}
-	if (command_move(s, c->command_id, *state, c->state, now,
-		c->error_message) != 0)
+	memcpy(command.command_id, c->command_id, UUID_TEXT);
+	command.state = *state;
+	if (command_move(s, &command, event_of(c), now, c->error_message) != 0)
 		return -1;
 	return note_end(s, c, now);
 }

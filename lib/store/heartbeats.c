@@ -10,8 +10,9 @@
 static const char upsert_host[] =
     "INSERT INTO HostHeartbeats (hostname, ip_address, service_name,"
     " last_command_id, status, heartbeat_timestamp, last_seen, first_seen,"
-    " remote_address, agent_id, boot_id, agent_version, arch)"
-    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8, ?9, ?10, ?11, ?12)"
+    " remote_address, agent_id, boot_id, agent_version, arch,"
+    " clock_skew_ms)"
+    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
     " ON CONFLICT (service_name, hostname) DO UPDATE SET"
     " ip_address = excluded.ip_address,"
     " last_command_id = excluded.last_command_id,"
@@ -19,6 +20,13 @@ static const char upsert_host[] =
     " heartbeat_timestamp = excluded.heartbeat_timestamp,"
     " last_seen = excluded.last_seen,"
     " remote_address = excluded.remote_address,"
+    " clock_skew_ms = excluded.clock_skew_ms,"
+    /* the agent that was here before ours is back: two take turns */
+    " conflict_at = iif(agent_id <> excluded.agent_id"
+    "  AND other_agent_id = excluded.agent_id, excluded.last_seen,"
+    "  conflict_at),"
+    " other_agent_id = iif(agent_id <> excluded.agent_id, agent_id,"
+    "  other_agent_id),"
     " agent_id = excluded.agent_id, boot_id = excluded.boot_id,"
     " agent_version = excluded.agent_version, arch = excluded.arch";
 static const char begin_execution[] =
@@ -34,23 +42,27 @@ note_host(struct store *s, const struct heartbeat *h,
 
 	clock_format(now_ms, now);
 	clock_format(h->timestamp == FIELD_NULL ? now_ms : h->timestamp, sent);
-	return db_run(s, upsert_host, "tttttttttttt", h->hostname,
+	return db_run(s, upsert_host, "ttttttttttttn", h->hostname,
 	    h->ip_address, h->service_name, h->last_command_id,
 	    host_status_names[h->status], sent, now, remote_address,
-	    h->agent_id, h->boot_id, h->agent_version, h->arch);
+	    h->agent_id, h->boot_id, h->agent_version, h->arch,
+	    h->timestamp == FIELD_NULL ? FIELD_NULL : h->timestamp - now_ms);
 }
 
-/* How far the agent shows the command to be; `state` itself if it does not
- * show it. */
-static enum command_state
-shown_state(const struct heartbeat *h, const struct command *command)
+/* The event that the heartbeat is for the command, or -1 for none. */
+static int
+shown_event(const struct heartbeat *h, const struct command *command)
 {
-	for (size_t i = 0; i < h->n_progress; i++)
-		if (strcmp(h->progress[i].command_id, command->command_id) ==
+	for (size_t i = 0; i < h->n_progress; i++) {
+		if (strcmp(h->progress[i].command_id, command->command_id) !=
 		    0)
-			return h->progress[i].state;
-	return heartbeat_shows(h, command->command_id) ? COMMAND_ACCEPTED
-						       : command->state;
+			continue;
+		return h->progress[i].state == COMMAND_RUNNING ? EVENT_RUN
+		       : h->progress[i].state == COMMAND_INSTALLING
+			   ? EVENT_INSTALL
+			   : EVENT_ACCEPT;
+	}
+	return heartbeat_shows(h, command->command_id) ? EVENT_ACCEPT : -1;
 }
 
 static int
@@ -69,30 +81,18 @@ note_execution(struct store *s, const struct heartbeat *h,
 
 /*
  * Moves one command on: to what the agent shows, or out of the way when it
- * has waited too long.  States only go forward; what was never handed out
- * cannot be shown.
+ * has waited too long.
  */
 static int
 advance(struct store *s, const struct heartbeat *h, struct command *command,
     int64_t now_ms)
 {
-	enum command_state from = command->state;
+	int event = shown_event(h, command);
 
-	if (from != COMMAND_PENDING) {
-		enum command_state shown = shown_state(h, command);
-
-		if (shown > from)
-			command->state = shown;
-	}
-	if (command->state <= COMMAND_SENT &&
-	    command->expires_ms != FIELD_NULL && command->expires_ms <= now_ms)
-		command->state = COMMAND_EXPIRED;
-	if (command->state == from)
-		return 0;
-	if (command_move(s, command->command_id, from, command->state, now_ms,
-		command->state == COMMAND_EXPIRED
-		    ? "the host did not take it in time"
-		    : NULL) != 0)
+	if (event >= 0 && command_move(s, command, (enum command_event)event,
+			      now_ms, NULL) != 0)
+		return -1;
+	if (command_expire(s, command, now_ms) != 0)
 		return -1;
 	return note_execution(s, h, command, now_ms);
 }
@@ -118,9 +118,7 @@ static int
 hand_out(struct store *s, struct command *command, int64_t now_ms,
     struct offer *offer)
 {
-	if (command->state == COMMAND_PENDING &&
-	    command_move(s, command->command_id, COMMAND_PENDING, COMMAND_SENT,
-		now_ms, NULL) != 0)
+	if (command_move(s, command, EVENT_HAND_OUT, now_ms, NULL) != 0)
 		return -1;
 	memcpy(offer->command_id, command->command_id, UUID_TEXT);
 	offer->command_type =

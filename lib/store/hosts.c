@@ -2,10 +2,13 @@
 #include "store/db.h"
 
 #include "core/clock.h"
+#include "store/settings.h"
 
 #define SELECT_HOSTS                                                          \
 	"SELECT h.id, h.hostname, h.service_name, h.ip_address, h.arch,"      \
-	" h.heartbeat_timestamp, h.last_seen, h.last_seen >= ?1,"             \
+	" h.heartbeat_timestamp, h.last_seen, h.agent_version,"               \
+	" h.conflict_at, h.clock_skew_ms, h.last_seen >= ?1,"                 \
+	" coalesce(h.conflict_at >= ?1, 0),"                                  \
 	" c.command_id, c.command_type, c.combined_config, c.status,"         \
 	" c.reason, c.created_at, c.ended_at, e.execution_time,"              \
 	" e.perfspect_version,"                                               \
@@ -13,7 +16,7 @@
 	"  WHERE o.hostname = h.hostname"                                     \
 	"  AND o.service_name = h.service_name AND o.kind <> 'stop'"          \
 	"  AND o.status IN ('pending', 'sent', 'accepted', 'installing',"     \
-	"  'running'))"                                                       \
+	" 'running'))"                                                        \
 	" FROM HostHeartbeats h"                                              \
 	" LEFT JOIN ProfilingCommands c ON c.id ="                            \
 	"  (SELECT max(n.id) FROM ProfilingCommands n"                        \
@@ -25,36 +28,72 @@ static const char select_newest[] =
     SELECT_HOSTS " ORDER BY h.heartbeat_timestamp DESC, h.id DESC";
 static const char select_by_name[] =
     SELECT_HOSTS " ORDER BY h.service_name, h.hostname";
-static const char select_host[] = SELECT_HOSTS " WHERE h.id = ?2";
+static const char select_id[] = SELECT_HOSTS " WHERE h.id = ?2";
+static const char select_name[] =
+    SELECT_HOSTS " WHERE h.hostname = ?2 ORDER BY h.service_name";
 
 static void
 host_load(sqlite3_stmt *stmt, struct host *host)
 {
-	host->id = db_int(stmt, 0);
-	host->hostname = db_text(stmt, 1);
-	host->service_name = db_text(stmt, 2);
-	host->ip_address = db_text(stmt, 3);
-	host->arch = db_text(stmt, 4);
-	host->heartbeat_timestamp = db_text(stmt, 5);
-	host->last_seen = db_text(stmt, 6);
-	host->active = db_int(stmt, 7) == 1;
-	host->command_id = db_text(stmt, 8);
-	host->command_type = db_text(stmt, 9);
-	host->combined_config = db_text(stmt, 10);
-	host->command_status = db_text(stmt, 11);
-	host->reason = db_text(stmt, 12);
-	host->created_at = db_text(stmt, 13);
-	host->ended_at = db_text(stmt, 14);
-	host->execution_time = db_int(stmt, 15);
-	host->perfspect_version = db_text(stmt, 16);
-	host->stoppable = db_int(stmt, 17) == 1;
+	int i = 0;
+
+	host->id = db_int(stmt, i++);
+	host->hostname = db_text(stmt, i++);
+	host->service_name = db_text(stmt, i++);
+	host->ip_address = db_text(stmt, i++);
+	host->arch = db_text(stmt, i++);
+	host->heartbeat_timestamp = db_text(stmt, i++);
+	host->last_seen = db_text(stmt, i++);
+	host->agent_version = db_text(stmt, i++);
+	host->conflict_at = db_text(stmt, i++);
+	host->clock_skew_ms = db_int(stmt, i++);
+	host->active = db_int(stmt, i++) == 1;
+	host->conflict = db_int(stmt, i++) == 1;
+	host->command_id = db_text(stmt, i++);
+	host->command_type = db_text(stmt, i++);
+	host->combined_config = db_text(stmt, i++);
+	host->command_status = db_text(stmt, i++);
+	host->reason = db_text(stmt, i++);
+	host->created_at = db_text(stmt, i++);
+	host->ended_at = db_text(stmt, i++);
+	host->execution_time = db_int(stmt, i++);
+	host->perfspect_version = db_text(stmt, i++);
+	host->stoppable = db_int(stmt, i++) == 1;
 }
 
-static const char *
-active_since(char text[CLOCK_TEXT])
+static int
+active_since(struct store *s, char text[CLOCK_TEXT])
 {
-	clock_format(clock_now_ms() - ACTIVE_WINDOW_MS, text);
-	return text;
+	int64_t window;
+
+	if (setting_get(s, SETTING_ACTIVE_WINDOW, &window) != 0)
+		return -1;
+	clock_format(clock_now_ms() - window * 1000, text);
+	return 0;
+}
+
+/* Calls each() for the rows of a query; *n is how many there were. */
+static int
+walk(struct store *s, sqlite3_stmt *stmt,
+    bool (*each)(void *context, const struct host *host), void *context,
+    size_t *n)
+{
+	int row;
+
+	*n = 0;
+	if (!stmt)
+		return -1;
+	while ((row = db_step(s, stmt)) == 1) {
+		struct host host;
+
+		++*n;
+		host_load(stmt, &host);
+		if (!each(context, &host)) {
+			(void)sqlite3_reset(stmt);
+			return 0;
+		}
+	}
+	return row;
 }
 
 int
@@ -62,23 +101,15 @@ host_each(struct store *s, enum host_order order,
     bool (*each)(void *context, const struct host *host), void *context)
 {
 	char since[CLOCK_TEXT];
-	sqlite3_stmt *stmt = db_query(s,
-	    order == HOSTS_BY_NAME ? select_by_name : select_newest, "t",
-	    active_since(since));
-	int n;
+	size_t n;
 
-	if (!stmt)
+	if (active_since(s, since) != 0)
 		return -1;
-	while ((n = db_step(s, stmt)) == 1) {
-		struct host host;
-
-		host_load(stmt, &host);
-		if (!each(context, &host)) {
-			(void)sqlite3_reset(stmt);
-			return 0;
-		}
-	}
-	return n;
+	return walk(s,
+	    db_query(s,
+		order == HOSTS_BY_NAME ? select_by_name : select_newest, "t",
+		since),
+	    each, context, &n);
 }
 
 int
@@ -86,18 +117,25 @@ host_by_id(struct store *s, int64_t id,
     bool (*each)(void *context, const struct host *host), void *context)
 {
 	char since[CLOCK_TEXT];
-	sqlite3_stmt *stmt =
-	    db_query(s, select_host, "ti", active_since(since), id);
-	struct host host;
-	int n;
+	size_t n;
 
-	if (!stmt)
+	if (active_since(s, since) != 0 ||
+	    walk(s, db_query(s, select_id, "ti", since, id), each, context,
+		&n) != 0)
 		return -1;
-	n = db_step(s, stmt);
-	if (n != 1)
-		return n < 0 ? -1 : STORE_NOT_FOUND;
-	host_load(stmt, &host);
-	(void)each(context, &host);
-	(void)sqlite3_reset(stmt);
-	return 0;
+	return n ? 0 : STORE_NOT_FOUND;
+}
+
+int
+host_by_name(struct store *s, const char *hostname,
+    bool (*each)(void *context, const struct host *host), void *context)
+{
+	char since[CLOCK_TEXT];
+	size_t n;
+
+	if (active_since(s, since) != 0 ||
+	    walk(s, db_query(s, select_name, "tt", since, hostname), each,
+		context, &n) != 0)
+		return -1;
+	return n ? 0 : STORE_NOT_FOUND;
 }

@@ -10,6 +10,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/mem.h"
+#include "store/settings.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,10 +25,6 @@ static const char insert_request[] =
 static const char select_active[] =
     "SELECT hostname FROM HostHeartbeats"
     " WHERE service_name = ? AND last_seen >= ? ORDER BY hostname LIMIT ?";
-static const char select_summary[] =
-    "SELECT service_name, request_type, status, n_commands,"
-    " coalesce(additional_args ->> 'enable_perfspect', 0)"
-    " FROM ProfilingRequests WHERE request_id = ?";
 
 /* A request while it is carried out. */
 struct work {
@@ -120,31 +117,16 @@ send_stop(struct work *w, const char *hostname, struct json_object *config)
 	return result;
 }
 
-/* Whether the agent may not have begun: it would begin after the stop. */
-static bool
-can_be_withdrawn(const struct command *command)
-{
-	return command->state == COMMAND_PENDING ||
-	       command->state == COMMAND_SENT;
-}
-
-static int
-withdraw(struct work *w, const struct command *command,
-    enum command_state state, const char *why)
-{
-	return command_move(
-	    w->s, command->command_id, command->state, state, w->now_ms, why);
-}
-
 static int
 stop_host(
     struct work *w, const struct target *target, const struct commands *open)
 {
 	for (size_t i = 0; i < open->n; i++) {
-		const struct command *command = &open->list[i];
+		struct command *command = &open->list[i];
 
-		if (command->kind != KIND_STOP && can_be_withdrawn(command) &&
-		    withdraw(w, command, COMMAND_CANCELLED,
+		/* what has begun, where this cannot happen, the stop ends */
+		if (command->kind != KIND_STOP &&
+		    command_move(w->s, command, EVENT_CANCEL, w->now_ms,
 			"stopped before it began") != 0)
 			return -1;
 	}
@@ -175,21 +157,20 @@ start_rest(struct work *w, const struct target *target,
 /* Takes the processes out of one start that holds some of them. */
 static int
 reduce_start(struct work *w, const struct target *target,
-    const struct command *command, struct findings *found)
+    struct command *command, struct findings *found)
 {
 	struct json_object *rest =
 	    command_without_pids(command->config, target);
-	int result = 0;
+	int result;
 
 	found->touched = true;
-	if (!can_be_withdrawn(command))
-		found->emptied |= !rest;
-	else if (rest)
-		result = withdraw(w, command, COMMAND_SUPERSEDED,
-		    "some of its processes were stopped");
-	else
-		result = withdraw(
-		    w, command, COMMAND_CANCELLED, "stopped before it began");
+	/* what was handed out may be running, whatever we know */
+	found->emptied |= !rest && command->state != COMMAND_PENDING;
+	/* where it has begun, neither event can happen: the agent ends it */
+	result = rest ? command_move(w->s, command, EVENT_SUPERSEDE, w->now_ms,
+			    "some of its processes were stopped")
+		      : command_move(w->s, command, EVENT_CANCEL, w->now_ms,
+			    "stopped before it began");
 	if (result == 0 && rest) {
 		found->remain = true;
 		result = start_rest(w, target, command, rest);
@@ -210,7 +191,7 @@ reduce_starts(struct work *w, const struct target *target,
 	bool settled[KIND_CONTINUOUS + 1] = { [KIND_STOP] = true };
 
 	for (size_t i = open->n; i-- > 0;) {
-		const struct command *command = &open->list[i];
+		struct command *command = &open->list[i];
 
 		if (settled[command->kind])
 			continue;
@@ -267,11 +248,17 @@ active_hosts(struct work *w)
 	char since[CLOCK_TEXT];
 	struct json_object *names = json_object_new_array();
 	sqlite3_stmt *stmt;
+	int64_t window;
 	int n = -1;
 
-	clock_format(w->now_ms - ACTIVE_WINDOW_MS, since);
+	if (setting_get(w->s, SETTING_ACTIVE_WINDOW, &window) != 0) {
+		json_object_put(names);
+		return NULL;
+	}
+	clock_format(w->now_ms - window * 1000, since);
+	/* one more than the limit shows that it is passed */
 	stmt = db_query(w->s, select_active, "tti", w->request->service_name,
-	    since, (int64_t)REQUEST_HOSTS_MAX);
+	    since, w->out->hosts_max + 1);
 	while (stmt && (n = db_step(w->s, stmt)) == 1)
 		json_object_array_add(
 		    names, json_object_new_string(db_text(stmt, 0)));
@@ -332,19 +319,12 @@ insert_row(
 }
 
 static int
-carry_out(struct work *w, const struct author *author)
+do_hosts(struct work *w, struct json_object *names)
 {
 	const struct profiling_request *r = w->request;
-	struct json_object *names =
-	    r->n_targets ? named_hosts(r) : active_hosts(w);
-	int result;
+	int result = 0;
 
-	if (!names)
-		return -1;
-	w->out->n_hosts = json_object_array_length(names);
-	result = insert_row(w, names, author);
-	for (size_t i = 0; result == 0 && i < json_object_array_length(names);
-	     i++) {
+	for (size_t i = 0; result == 0 && i < w->out->n_hosts; i++) {
 		struct target whole = { .hostname = json_object_get_string(
 					    json_object_array_get_idx(
 						names, i)) };
@@ -355,6 +335,43 @@ carry_out(struct work *w, const struct author *author)
 			result = start_host(
 			    w, r->n_targets ? &r->targets[i] : &whole);
 	}
+	return result;
+}
+
+/* What the settings say: how long it waits, how many hosts it may name. */
+static int
+apply_settings(struct work *w)
+{
+	int64_t expiry;
+
+	if (setting_get(w->s, SETTING_COMMAND_EXPIRY, &expiry) != 0 ||
+	    setting_get(w->s, SETTING_REQUEST_HOSTS, &w->out->hosts_max) != 0)
+		return -1;
+	if (w->request->expires_in != FIELD_NULL)
+		expiry = w->request->expires_in;
+	w->expires_ms = w->now_ms + expiry * 1000;
+	return 0;
+}
+
+static int
+carry_out(struct work *w, const struct author *author)
+{
+	const struct profiling_request *r = w->request;
+	struct json_object *names;
+	int result;
+
+	if (apply_settings(w) != 0)
+		return -1;
+	names = r->n_targets ? named_hosts(r) : active_hosts(w);
+	if (!names)
+		return -1;
+	w->out->n_hosts = json_object_array_length(names);
+	if ((int64_t)w->out->n_hosts > w->out->hosts_max)
+		result = STORE_TOO_MANY;
+	else
+		result = insert_row(w, names, author);
+	if (result == 0)
+		result = do_hosts(w, names);
 	json_object_put(names);
 	return result;
 }
@@ -363,18 +380,14 @@ int
 request_submit(struct store *s, const struct profiling_request *request,
     const struct author *author, struct submission *submission)
 {
-	int64_t now = clock_now_ms();
 	struct work w = { .s = s,
 		.request = request,
 		.out = submission,
-		.now_ms = now,
-		.expires_ms = now + COMMAND_EXPIRY_MS };
+		.now_ms = clock_now_ms() };
 
 	memset(submission, 0, sizeof *submission);
-	submission->created_ms = now;
+	submission->created_ms = w.now_ms;
 	uuid_make(submission->request_id);
-	if (request->expires_in != FIELD_NULL)
-		w.expires_ms = now + request->expires_in * 1000;
 	if (db_begin(s, DB_DURABLE) != 0)
 		return -1;
 	return db_end(s, carry_out(&w, author));
@@ -386,38 +399,4 @@ submission_free(struct submission *submission)
 	free(submission->command_ids);
 	submission->command_ids = NULL;
 	submission->n_commands = 0;
-}
-
-/* --- reading --------------------------------------------------------------
- */
-
-void
-request_summary_free(struct request_summary *summary)
-{
-	free(summary->service_name);
-	free(summary->request_type);
-	free(summary->status);
-	memset(summary, 0, sizeof *summary);
-}
-
-int
-request_summary(
-    struct store *s, const char *request_id, struct request_summary *summary)
-{
-	sqlite3_stmt *stmt = db_query(s, select_summary, "t", request_id);
-	int n;
-
-	memset(summary, 0, sizeof *summary);
-	if (!stmt)
-		return -1;
-	n = db_step(s, stmt);
-	if (n != 1)
-		return n < 0 ? -1 : STORE_NOT_FOUND;
-	summary->service_name = db_copy(stmt, 0);
-	summary->request_type = db_copy(stmt, 1);
-	summary->status = db_copy(stmt, 2);
-	summary->n_commands = db_int(stmt, 3);
-	summary->perfspect = db_int(stmt, 4) == 1;
-	(void)sqlite3_reset(stmt);
-	return 0;
 }

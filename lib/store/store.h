@@ -6,7 +6,7 @@
  *
  *   0  done,
  *  -1  failed: logged, and store_failure() says of what kind,
- *  >0  an outcome that is expected: STORE_NOT_FOUND, STORE_CONFLICT.
+ *  >0  an outcome that is expected: STORE_NOT_FOUND and the like.
  *
  * Texts in structures that the store fills are the caller's to free, with
  * the function named beside the structure.
@@ -20,7 +20,7 @@
 
 struct store; /* an open database; not for two threads */
 
-enum { STORE_NOT_FOUND = 1, STORE_CONFLICT = 2 };
+enum { STORE_NOT_FOUND = 1, STORE_CONFLICT = 2, STORE_TOO_MANY = 3 };
 
 enum store_failure {
 	STORE_FAULT,    /* corrupt, out of memory, a bug */
@@ -164,6 +164,11 @@ struct author {
 	const char *address; /* or NULL */
 };
 
+/* What STORE_TOO_MANY means to a person: a format of hosts_max. */
+#define SUBMISSION_TOO_MANY                                                   \
+	"more than %lld hosts: at most so many in one request "               \
+	"(conspectctl set request_hosts)"
+
 /* What became of a request. */
 struct submission {
 	char request_id[UUID_TEXT];
@@ -172,6 +177,7 @@ struct submission {
 	char (*command_ids)[UUID_TEXT];
 	size_t n_commands;
 	size_t n_hosts;
+	int64_t hosts_max; /* the setting request_hosts */
 	int64_t created_ms;
 };
 
@@ -180,26 +186,12 @@ void submission_free(struct submission *submission) __attribute__((nonnull));
 /*
  * Carries out a request, all of its hosts or none.  A start without targets
  * means every active host of the service; where there is none the request is
- * kept with no commands.
+ * kept with no commands.  STORE_TOO_MANY, and nothing done, where the hosts
+ * are more than the setting request_hosts.
  */
 int request_submit(struct store *store,
     const struct profiling_request *request, const struct author *author,
     struct submission *submission)
-    __attribute__((nonnull, warn_unused_result));
-
-/* What the page says about a request that was made. */
-struct request_summary {
-	char *service_name;
-	char *request_type;
-	char *status;
-	int64_t n_commands;
-	bool perfspect;
-};
-
-void request_summary_free(struct request_summary *summary)
-    __attribute__((nonnull));
-int request_summary(struct store *store, const char *request_id,
-    struct request_summary *summary)
     __attribute__((nonnull, warn_unused_result));
 
 /* --- agents' reports ----------------------------------------------------- */
@@ -237,14 +229,19 @@ int completion_take(struct store *store, const struct completion *completion,
     const char *service_name, enum refusal *refusal, enum command_state *state)
     __attribute__((nonnull(1, 2, 4, 5), warn_unused_result));
 
-/* --- hosts --------------------------------------------------------------- */
+/* --- hosts ----------------------------------------------------------------
+ */
 
 /* A host and its newest command, as the page and host_status show it. */
 struct host {
 	int64_t id;
 	const char *hostname, *service_name, *ip_address, *arch;
 	const char *heartbeat_timestamp, *last_seen;
-	bool active; /* seen within ACTIVE_WINDOW_MS */
+	const char *agent_version; /* NULL: not our agent */
+	const char *conflict_at;   /* two agents took turns, NULL: did not */
+	int64_t clock_skew_ms;     /* the agent's clock ahead, FIELD_NULL */
+	bool active;               /* seen within the setting active_window */
+	bool conflict;             /* conflict_at is within it, too */
 	/* of the newest command; NULL where there is none */
 	const char *command_id, *command_type, *combined_config;
 	const char *command_status, *reason, *created_at, *ended_at;
@@ -252,9 +249,6 @@ struct host {
 	const char *perfspect_version; /* or NULL */
 	bool stoppable;                /* something of it waits or runs */
 };
-
-/* A host is active while it was seen this recently. */
-#define ACTIVE_WINDOW_MS (10 * 60 * 1000)
 
 enum host_order {
 	HOSTS_NEWEST_FIRST, /* by the agents' timestamps */
@@ -269,9 +263,13 @@ int host_each(struct store *store, enum host_order order,
     bool (*each)(void *context, const struct host *host), void *context)
     __attribute__((nonnull(1, 3), warn_unused_result));
 
-/* As host_each() for one host; STORE_NOT_FOUND where there is none. */
+/* As host_each() for one host, and for the hosts of a name in every service;
+ * STORE_NOT_FOUND where there is none. */
 int host_by_id(struct store *store, int64_t id,
     bool (*each)(void *context, const struct host *host), void *context)
     __attribute__((nonnull(1, 3), warn_unused_result));
+int host_by_name(struct store *store, const char *hostname,
+    bool (*each)(void *context, const struct host *host), void *context)
+    __attribute__((nonnull(1, 2, 3), warn_unused_result));
 
 #endif

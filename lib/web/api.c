@@ -20,6 +20,10 @@ static const struct route routes[] = {
 	    JSON_BODY_MAX, api_heartbeat },
 	{ "/metrics/command_completion", METHOD_POST, WHO_AGENT, BODY_JSON,
 	    JSON_BODY_MAX, api_command_completion },
+	{ "/metrics/profile_requests", METHOD_GET, WHO_VIEWER, BODY_NONE, 0,
+	    api_requests },
+	{ "/metrics/profile_request/*", METHOD_GET, WHO_VIEWER, BODY_NONE, 0,
+	    api_request },
 	{ "/metrics/profiling/host_status", METHOD_GET, WHO_VIEWER, BODY_NONE,
 	    0, api_host_status },
 };
@@ -97,4 +101,58 @@ api_read_json(struct web_request *request, struct web_reply *reply,
 	fault_json(&faults, &fault);
 	api_reply_faults(reply, &faults);
 	return false;
+}
+
+/* --- queries --------------------------------------------------------------
+ */
+
+bool
+api_read_query(
+    struct web_request *request, struct web_reply *reply, struct params *query)
+{
+	struct reason why;
+
+	if (params_read(query, request->query, strlen(request->query), &why) ==
+	    0)
+		return true;
+	reply_error(request, reply, 422, why.text);
+	return false;
+}
+
+void
+api_query_bool(const struct params *query, const char *name, bool *value,
+    struct faults *faults)
+{
+	struct place in = { NULL, "query", 0 }, at = { &in, name, 0 };
+	const char *text = params_get(query, name);
+
+	if (text && !field_boolean_text(text, value))
+		fault_add(faults, &at, FAULT_BOOLEAN, MSG_BOOLEAN);
+}
+
+static void
+query_integer(const struct params *query, const char *name, int64_t max,
+    int64_t *value, struct faults *faults)
+{
+	struct place in = { NULL, "query", 0 }, at = { &in, name, 0 };
+	const char *text = params_get(query, name);
+	int64_t number;
+
+	if (!text)
+		return;
+	if (!field_integer_text(text, &number))
+		fault_add(faults, &at, FAULT_INTEGER, MSG_INTEGER);
+	else if (number < 0 || number > max)
+		fault_add(faults, &at, FAULT_VALUE,
+		    "out of range: must be from 0 to %lld", (long long)max);
+	else
+		*value = number;
+}
+
+void
+api_query_page(const struct params *query, int64_t *limit, int64_t *offset,
+    struct faults *faults)
+{
+	query_integer(query, "limit", API_LIMIT_MAX, limit, faults);
+	query_integer(query, "offset", INT64_MAX, offset, faults);
 }

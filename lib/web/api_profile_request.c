@@ -72,12 +72,23 @@ submit(struct web_request *request, struct web_reply *reply,
 {
 	struct author author = { request->by.user.name,
 		request->remote_address };
+	struct place body = { NULL, "body", 0 },
+		     at = { &body, "target_hosts", 0 };
+	struct faults faults = { NULL };
 	struct submission submission;
 
-	if (request_submit(request->store, r, &author, &submission) == 0)
+	switch (request_submit(request->store, r, &author, &submission)) {
+	case 0:
 		reply_json(reply, 200, describe(r, &submission));
-	else
+		break;
+	case STORE_TOO_MANY:
+		fault_add(&faults, &at, FAULT_VALUE, SUBMISSION_TOO_MANY,
+		    (long long)submission.hosts_max);
+		api_reply_faults(reply, &faults);
+		break;
+	default:
 		reply_store_failure(request, reply);
+	}
 	submission_free(&submission);
 }
 

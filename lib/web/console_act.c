@@ -2,6 +2,7 @@
 #include "web/console.h"
 
 #include "core/mem.h"
+#include "store/settings.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -170,6 +171,33 @@ show_again(
 
 enum outcome { SUBMITTED, REFUSED, FAILED };
 
+/* Without carrying it out: whether it is within the limit that is set. */
+static int
+check_limit(struct store *store, const struct profiling_request *r,
+    struct submission *submission)
+{
+	if (setting_get(
+		store, SETTING_REQUEST_HOSTS, &submission->hosts_max) != 0)
+		return -1;
+	return (int64_t)r->n_targets > submission->hosts_max ? STORE_TOO_MANY
+							     : 0;
+}
+
+static enum outcome
+outcome_of(
+    int result, const struct submission *submission, struct faults *faults)
+{
+	struct place at = { NULL, "Selection", 0 };
+
+	if (result == 0)
+		return SUBMITTED;
+	if (result != STORE_TOO_MANY)
+		return FAILED;
+	fault_add(faults, &at, FAULT_VALUE, SUBMISSION_TOO_MANY,
+	    (long long)submission->hosts_max);
+	return REFUSED;
+}
+
 /* Checks and carries out one body; on REFUSED the faults are in *faults. */
 static enum outcome
 submit(struct web_request *request, struct json_object *body, bool for_real,
@@ -177,17 +205,17 @@ submit(struct web_request *request, struct json_object *body, bool for_real,
 {
 	struct author author = { request->by.user.name,
 		request->remote_address };
-	struct profiling_request r;
 	struct submission submission = { .n_commands = 0 };
+	struct profiling_request r;
 	enum outcome outcome = REFUSED;
 
-	if (request_read(body, &r, faults)) {
-		outcome = SUBMITTED;
-		if (for_real && request_submit(request->store, &r, &author,
-				    &submission) != 0)
-			outcome = FAILED;
-		memcpy(id, submission.request_id, UUID_TEXT);
-	}
+	if (request_read(body, &r, faults))
+		outcome = outcome_of(
+		    for_real ? request_submit(
+				   request->store, &r, &author, &submission)
+			     : check_limit(request->store, &r, &submission),
+		    &submission, faults);
+	memcpy(id, submission.request_id, UUID_TEXT);
 	submission_free(&submission);
 	request_free(&r);
 	return outcome;

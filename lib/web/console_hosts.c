@@ -3,6 +3,7 @@
 
 #include "core/clock.h"
 #include "core/mem.h"
+#include "store/history.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -169,6 +170,29 @@ write_tick(struct table *t, const struct host *host)
 	html_raw(b, "></td>");
 }
 
+/* A clock that is off by less does not mislead anyone. */
+#define SKEW_SHOWN_MS (60 * 1000)
+
+/* What is odd about the host's agent: another one with its name, a clock
+ * that is off. */
+static void
+write_oddities(struct table *t, const struct host *host)
+{
+	struct buf *b = &t->reply->body;
+	int64_t skew = host->clock_skew_ms;
+
+	if (host->conflict)
+		html_raw(b, "<span class=\"why odd\">two agents report "
+			    "with this name</span>");
+	if (skew != FIELD_NULL &&
+	    (skew >= SKEW_SHOWN_MS || skew <= -SKEW_SHOWN_MS)) {
+		html_raw(b, "<span class=\"why odd\">its clock is ");
+		write_ago(b, skew < 0 ? -skew : skew);
+		html_text(b, skew < 0 ? " behind" : " ahead");
+		html_raw(b, "</span>");
+	}
+}
+
 static bool
 write_row(void *context, const struct host *host)
 {
@@ -186,6 +210,7 @@ write_row(void *context, const struct host *host)
 	write_tick(t, host);
 	html_raw(b, "<th scope=\"row\">");
 	html_text(b, host->hostname);
+	write_oddities(t, host);
 	html_raw(b, "</th><td class=\"service\" data-label=\"Service\">");
 	html_text(b, host->service_name);
 	html_raw(b, "</td><td class=\"address\" data-label=\"Address\">");
@@ -340,7 +365,7 @@ write_counts(struct table *t)
 	html_int(b, (int64_t)t->n_hosts);
 	html_text(b, t->n_hosts == 1 ? " host, " : " hosts, ");
 	html_int(b, (int64_t)t->n_active);
-	html_raw(b, " seen in the last 10 minutes</p>\n");
+	html_raw(b, " active</p>\n");
 }
 
 void
@@ -379,23 +404,27 @@ console_show_hosts(struct web_request *request, struct web_reply *reply,
 
 /* --- what was done ------------------------------------------------------- */
 
-static void
-write_done(struct web_reply *reply, const struct request_summary *summary)
+static bool
+write_done(void *context, const struct request_record *r)
 {
+	struct web_reply *reply = context;
 	struct buf *b = &reply->body;
+	struct json_object *args =
+	    r->additional_args ? json_tokener_parse(r->additional_args) : NULL;
 
 	page_notice_begin(reply, NOTICE_DONE);
-	html_text(
-	    b, strcmp(summary->request_type, "start") == 0 ? "Start" : "Stop");
+	html_text(b, strcmp(r->request_type, "start") == 0 ? "Start" : "Stop");
 	html_raw(b, " requested for ");
-	html_int(b, summary->n_commands);
-	html_text(b, summary->n_commands == 1 ? " host" : " hosts");
+	html_int(b, r->n_commands);
+	html_text(b, r->n_commands == 1 ? " host" : " hosts");
 	html_raw(b, " of service ");
-	html_text(b, summary->service_name);
-	if (summary->perfspect)
+	html_text(b, r->service_name);
+	if (perfspect_enabled(args))
 		html_raw(b, ", with PerfSpect HW metrics");
 	html_raw(b, ". Each host takes it with its next heartbeat.");
 	page_notice_end(reply);
+	json_object_put(args);
+	return false;
 }
 
 /* Says what the requests named in the address were. */
@@ -406,15 +435,13 @@ notice_of_requests(
 	const struct params *query = context;
 
 	for (size_t i = 0; i < query->n; i++) {
-		struct request_summary summary;
 		char id[UUID_TEXT];
 
+		/* one that is gone since is not worth an error */
 		if (strcmp(query->list[i].name, "request") == 0 &&
-		    uuid_parse(query->list[i].value, id) &&
-		    request_summary(request->store, id, &summary) == 0) {
-			write_done(reply, &summary);
-			request_summary_free(&summary);
-		}
+		    uuid_parse(query->list[i].value, id))
+			(void)!request_by_id(
+			    request->store, id, write_done, reply);
 	}
 }
 

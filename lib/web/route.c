@@ -15,16 +15,32 @@
 /* --- finding the route ------------------------------------------------------
  */
 
+/* Whether the path is the route's; *argument is what its * stands for. */
+static bool
+matches(const char *route, const char *path, const char **argument)
+{
+	size_t n = strlen(route);
+
+	*argument = NULL;
+	if (n < 2 || strcmp(route + n - 2, "/*") != 0)
+		return strcmp(route, path) == 0;
+	if (strncmp(route, path, n - 1) != 0 || !path[n - 1] ||
+	    strchr(path + n - 1, '/'))
+		return false;
+	*argument = path + n - 1;
+	return true;
+}
+
 /* The route for path and method; *methods is what the path takes at all. */
 static const struct route *
-find_route(const struct web_app *app, const struct web_request *request,
-    unsigned *methods)
+find_route(
+    const struct web_app *app, struct web_request *request, unsigned *methods)
 {
 	*methods = 0;
 	for (size_t i = 0; i < app->n_routes; i++) {
 		const struct route *route = &app->routes[i];
 
-		if (strcmp(route->path, request->path) != 0)
+		if (!matches(route->path, request->path, &request->argument))
 			continue;
 		if (route->methods & request->method)
 			return route;

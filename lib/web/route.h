@@ -26,7 +26,8 @@ enum body {
 };
 
 struct route {
-	const char *path; /* below the program */
+	const char *path; /* below the program; a * at the end takes one more
+			     segment, which is request->argument */
 	unsigned methods; /* of enum method */
 	enum who who;
 	enum body body;

@@ -63,6 +63,7 @@ struct web_request {
 	bool head;
 	char
 	    *path; /* of PATH_INFO: begins with /, no // and no / at the end */
+	const char *argument;     /* what a route's * stands for, or NULL */
 	const char *query;        /* as sent */
 	const char *content_type; /* or NULL, as all below */
 	const char *content_length;

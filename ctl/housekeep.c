@@ -1,0 +1,68 @@
+/* conspectctl housekeep [--watch] */
+#include "ctl.h"
+
+#include "core/log.h"
+#include "store/housekeeping.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* Between two rounds: how late a command may expire, and how long the
+ * write-ahead log may grow. */
+#define WATCH_SECONDS 60
+
+static int
+round_of(struct store *store, bool always_say)
+{
+	struct housekeeping done;
+
+	if (housekeep(store, &done) != 0)
+		return ctl_store_fail(store);
+	if (always_say || done.expired || done.deleted || done.requests)
+		log_info("expired %lld commands; deleted %lld commands, %lld "
+			 "requests, %lld sessions",
+		    (long long)done.expired, (long long)done.deleted,
+		    (long long)done.requests, (long long)done.sessions);
+	return CTL_OK;
+}
+
+/* Waits for the next round; false when it is time to end. */
+static bool
+wait_for_round(const sigset_t *ends)
+{
+	struct timespec rest = { .tv_sec = WATCH_SECONDS };
+	int n;
+
+	do
+		n = sigtimedwait(ends, NULL, &rest);
+	while (n < 0 && errno == EINTR);
+	return n < 0;
+}
+
+int
+ctl_housekeep(struct store *store, const struct ctl_args *args)
+{
+	struct reason why;
+	sigset_t ends;
+	int status;
+
+	log_set_level(LOG_LEVEL_INFO);
+	if (!args->watch)
+		return round_of(store, true);
+	(void)sigemptyset(&ends);
+	(void)sigaddset(&ends, SIGTERM);
+	(void)sigaddset(&ends, SIGINT);
+	(void)sigprocmask(SIG_BLOCK, &ends, NULL);
+	do {
+		/* started again by who watches us, it opens the new file */
+		if (store_check(store, &why) != 0)
+			return ctl_fail("%s", why.text);
+		/* a round that failed is tried again: the disk may be full
+		 * for a while */
+		status = round_of(store, false);
+	} while (wait_for_round(&ends));
+	return status;
+}

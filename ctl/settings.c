@@ -1,0 +1,83 @@
+/* conspectctl settings, get and set */
+#include "ctl.h"
+
+#include "store/settings.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int
+print_setting(struct store *store, enum setting setting)
+{
+	const struct setting_info *info = &settings[setting];
+	int64_t value;
+
+	if (setting_get(store, setting, &value) != 0)
+		return ctl_store_fail(store);
+	(void)printf("%-16s %10lld %-9s %s (default %lld, %lld to %lld)\n",
+	    info->key, (long long)value, info->unit, info->meaning,
+	    (long long)info->fallback, (long long)info->min,
+	    (long long)info->max);
+	return CTL_OK;
+}
+
+int
+ctl_settings(struct store *store, const struct ctl_args *args)
+{
+	(void)args;
+	for (int i = 0; i < N_SETTINGS; i++)
+		if (print_setting(store, (enum setting)i) != CTL_OK)
+			return CTL_FAILED;
+	return CTL_OK;
+}
+
+/* The setting of that name, or -1 after saying that there is none. */
+static int
+find(const char *key)
+{
+	int setting = setting_of(key);
+
+	if (setting < 0)
+		(void)ctl_fail("there is no setting %s: conspectctl settings "
+			       "lists them",
+		    key);
+	return setting;
+}
+
+int
+ctl_get(struct store *store, const struct ctl_args *args)
+{
+	int setting = find(args->name);
+	int64_t value;
+
+	if (setting < 0)
+		return CTL_FAILED;
+	if (setting_get(store, (enum setting)setting, &value) != 0)
+		return ctl_store_fail(store);
+	(void)printf("%lld\n", (long long)value);
+	return CTL_OK;
+}
+
+int
+ctl_set(struct store *store, const struct ctl_args *args)
+{
+	int setting = find(args->name), result;
+	const struct setting_info *info;
+	int64_t value = 0;
+
+	if (setting < 0)
+		return CTL_FAILED;
+	info = &settings[setting];
+	if (strcmp(args->value, "default") == 0)
+		result = setting_unset(store, (enum setting)setting);
+	else if (!field_integer_text(args->value, &value) ||
+		 value < info->min || value > info->max)
+		return ctl_fail("%s takes a whole number from %lld to %lld "
+				"(%s), not \"%s\"",
+		    info->key, (long long)info->min, (long long)info->max,
+		    info->unit, args->value);
+	else
+		result = setting_set(store, (enum setting)setting, value);
+	return result == 0 ? print_setting(store, (enum setting)setting)
+			   : ctl_store_fail(store);
+}

@@ -1,0 +1,76 @@
+#include "store/settings.h"
+
+#include "core/clock.h"
+#include "store/db.h"
+
+#include <string.h>
+
+const struct setting_info settings[N_SETTINGS] = {
+	[SETTING_COMMAND_EXPIRY] = { "command_expiry", 24 * 3600, 60,
+	    EXPIRES_IN_MAX, "s",
+	    "a command that no host took is given up after this" },
+	[SETTING_ACTIVE_WINDOW] = { "active_window", 600, 10, 24 * 3600, "s",
+	    "a host is active while it was seen this recently" },
+	[SETTING_REQUEST_HOSTS] = { "request_hosts", REQUEST_HOSTS_MAX, 1,
+	    REQUEST_HOSTS_MAX, "hosts", "hosts that one request may name" },
+	[SETTING_KEEP_COMMANDS] = { "keep_commands", 1000000, 1000, 100000000,
+	    "commands", "ended commands that are kept, the newest" },
+	[SETTING_KEEP_DAYS] = { "keep_days", 90, 1, 3650, "days",
+	    "ended commands are kept this long" },
+};
+
+static const char select_setting[] =
+    "SELECT value FROM Settings WHERE key = ?";
+static const char upsert_setting[] =
+    "INSERT INTO Settings (key, value, changed_at) VALUES (?1, ?2, ?3)"
+    " ON CONFLICT (key) DO UPDATE SET value = excluded.value,"
+    " changed_at = excluded.changed_at";
+static const char delete_setting[] = "DELETE FROM Settings WHERE key = ?";
+
+int
+setting_of(const char *key)
+{
+	for (int i = 0; i < N_SETTINGS; i++)
+		if (strcmp(settings[i].key, key) == 0)
+			return i;
+	return -1;
+}
+
+int
+setting_get(struct store *s, enum setting setting, int64_t *value)
+{
+	sqlite3_stmt *stmt =
+	    db_query(s, select_setting, "t", settings[setting].key);
+	int n;
+
+	*value = settings[setting].fallback;
+	if (!stmt)
+		return -1;
+	n = db_step(s, stmt);
+	if (n == 1) {
+		*value = db_int(stmt, 0);
+		(void)sqlite3_reset(stmt);
+	}
+	return n < 0 ? -1 : 0;
+}
+
+int
+setting_set(struct store *s, enum setting setting, int64_t value)
+{
+	char now[CLOCK_TEXT];
+
+	clock_format(clock_now_ms(), now);
+	if (db_begin(s, DB_DURABLE) != 0)
+		return -1;
+	return db_end(s, db_run(s, upsert_setting, "tit",
+			     settings[setting].key, value, now));
+}
+
+int
+setting_unset(struct store *s, enum setting setting)
+{
+	if (db_begin(s, DB_DURABLE) != 0)
+		return -1;
+	return db_end(
+	    s, db_run(s, delete_setting, "t", settings[setting].key));
+}

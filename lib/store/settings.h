@@ -1,0 +1,44 @@
+/*
+ * Settings: what an operator may change while the appliance runs, with
+ * `conspectctl set`.  Whole numbers, each with its bounds.
+ */
+#ifndef CONSPECT_STORE_SETTINGS_H
+#define CONSPECT_STORE_SETTINGS_H
+
+#include "store/store.h"
+
+enum setting {
+	SETTING_COMMAND_EXPIRY,
+	SETTING_ACTIVE_WINDOW,
+	SETTING_REQUEST_HOSTS,
+	SETTING_KEEP_COMMANDS,
+	SETTING_KEEP_DAYS,
+	N_SETTINGS,
+};
+
+/* What is known about a setting, for lists and man pages. */
+struct setting_info {
+	const char *key;
+	int64_t fallback, min, max;
+	const char *unit;    /* "s", "hosts", ... */
+	const char *meaning; /* a line */
+};
+
+extern const struct setting_info settings[N_SETTINGS];
+
+/* The value in force; 0, or -1 failed. */
+int setting_get(struct store *store, enum setting setting, int64_t *value)
+    __attribute__((nonnull, warn_unused_result));
+
+/* The setting of that key, or -1. */
+int setting_of(const char *key) __attribute__((nonnull));
+
+/* `value` must be within the setting's bounds. */
+int setting_set(struct store *store, enum setting setting, int64_t value)
+    __attribute__((nonnull, warn_unused_result));
+
+/* Back to the default. */
+int setting_unset(struct store *store, enum setting setting)
+    __attribute__((nonnull, warn_unused_result));
+
+#endif
