@@ -2,6 +2,7 @@
 
 #include "core/clock.h"
 #include "core/mem.h"
+#include "core/utf8.h"
 
 #include <errno.h>
 #include <math.h>
@@ -55,7 +56,8 @@ fault_add(struct faults *faults, const struct place *at, const char *type,
 	va_list ap;
 
 	va_start(ap, format);
-	(void)vsnprintf(msg, sizeof msg, format, ap);
+	if (vsnprintf(msg, sizeof msg, format, ap) >= (int)sizeof msg)
+		msg[utf8_valid_prefix(msg, sizeof msg - 1)] = '\0';
 	va_end(ap);
 	add_place(loc, at);
 	append(faults, fault_of(loc, type, msg));
