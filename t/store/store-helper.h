@@ -15,7 +15,8 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "core/json-helper.h"
+#include "core/log.h"
+#include "../core/json-helper.h"
 #include "core/mem.h"
 #include "store/store.h"
 
@@ -44,6 +45,7 @@ box_place(struct box *box)
 	const char *tmp = getenv("TMPDIR");
 
 	memset(box, 0, sizeof *box);
+	log_set_level(LOG_LEVEL_ERROR);
 	ck_assert_int_eq(secret_init(), 0);
 	box->dir = mem_fmt("%s/conspect-store.XXXXXX", tmp ? tmp : "/tmp");
 	ck_assert_ptr_nonnull(mkdtemp(box->dir));
@@ -177,7 +179,8 @@ all_is_counted(const struct box *box)
 	    "");
 }
 
-/* --- feeding -------------------------------------------------------------- */
+/* --- feeding --------------------------------------------------------------
+ */
 
 /* Submits a request; the caller frees the submission. */
 static inline int
