@@ -90,6 +90,7 @@ START_TEST(other_methods_are_405_with_allow)
 		{ "/anyone", METHOD_OTHER, "Allow: GET, HEAD\r\n" },
 		{ "/json", METHOD_GET, "Allow: POST\r\n" },
 		{ "/two", METHOD_PUT, "Allow: GET, HEAD, POST\r\n" },
+		{ "/all", METHOD_OTHER, "Allow: GET, HEAD, POST, PUT\r\n" },
 	};
 
 	fixture_begin();
@@ -300,6 +301,19 @@ START_TEST(the_token_of_another_session_is_wrong)
 }
 END_TEST
 
+START_TEST(nobody_has_no_token_not_even_an_empty_one)
+{
+	fixture_begin();
+	fixture_request(METHOD_POST, "/open-form");
+	fixture_form("a=1&form_token=");
+	ck_assert_int_eq(dispatch(), 403);
+	fixture_request(METHOD_POST, "/login");
+	fixture_form("a=1");
+	ck_assert_int_eq(dispatch(), 200);
+	fixture_end();
+}
+END_TEST
+
 START_TEST(requests_of_other_sites_are_refused)
 {
 	static const struct {
@@ -486,10 +500,11 @@ HARNESS_MAIN("route", unknown_paths_are_404, other_methods_are_405_with_allow,
     who_may_and_who_may_not, a_401_names_the_way_in_and_a_403_does_not,
     who_sent_it_is_forgotten_after_it, too_many_failures_are_429,
     without_a_store_it_is_503, a_form_needs_its_token,
-    the_token_of_another_session_is_wrong, requests_of_other_sites_are_refused,
-    without_a_host_no_origin_is_ours, a_page_may_be_read_from_everywhere,
-    a_form_is_of_a_form_type, a_form_that_cannot_be_decoded_is_400,
-    the_length_is_checked, the_limit_is_exact,
-    a_body_shorter_than_declared_is_400,
+    the_token_of_another_session_is_wrong,
+    nobody_has_no_token_not_even_an_empty_one,
+    requests_of_other_sites_are_refused, without_a_host_no_origin_is_ours,
+    a_page_may_be_read_from_everywhere, a_form_is_of_a_form_type,
+    a_form_that_cannot_be_decoded_is_400, the_length_is_checked,
+    the_limit_is_exact, a_body_shorter_than_declared_is_400,
     of_a_body_longer_than_declared_the_rest_is_not_read,
     a_transfer_encoding_is_411, a_refused_body_is_taken_off_the_wire)
