@@ -31,6 +31,16 @@ basic(const char *bytes, size_t n)
 	return authorize(fx.authorization);
 }
 
+static int
+failures_noted(const char *account)
+{
+	int64_t wait;
+
+	ck_assert_int_eq(
+	    login_wait(fx.store, account, FIXTURE_ADDRESS, &wait), 0);
+	return wait > 0;
+}
+
 static void
 begin_with_user(void)
 {
@@ -211,6 +221,18 @@ START_TEST(a_session_does_not_wait)
 }
 END_TEST
 
+START_TEST(a_success_forgets_the_failures)
+{
+	begin_with_user();
+	fail_times("Ada", LOGIN_FREE_TRIES - 1);
+	ck_assert_int_eq(
+	    basic("Ada:" PASSWORD, strlen("Ada:" PASSWORD)), AUTH_OK);
+	fail_times("Ada", 1);
+	ck_assert(!failures_noted("Ada"));
+	end();
+}
+END_TEST
+
 /* --- sessions -------------------------------------------------------------
  */
 
@@ -350,7 +372,8 @@ HARNESS_MAIN("auth", what_is_no_credential_is_wrong,
     the_right_password_is_the_user, wrong_and_unknown_are_the_same,
     bearer_tokens, many_failures_mean_waiting,
     waiting_is_by_account_and_address, unknown_accounts_wait_as_known_ones,
-    a_session_does_not_wait, the_cookie_is_found_among_others,
-    a_session_has_its_form_token, an_expired_session_is_none,
-    credentials_come_before_the_cookie, a_session_begins_and_ends,
-    over_tls_the_cookie_is_secure, ending_no_session_is_no_failure)
+    a_session_does_not_wait, a_success_forgets_the_failures,
+    the_cookie_is_found_among_others, a_session_has_its_form_token,
+    an_expired_session_is_none, credentials_come_before_the_cookie,
+    a_session_begins_and_ends, over_tls_the_cookie_is_secure,
+    ending_no_session_is_no_failure)
