@@ -28,11 +28,14 @@
 /* --- what can be said before SQLite is asked ------------------------------
  */
 
+/* Leaves errno alone: it is often of the same message. */
 static const char *
 user_name(void)
 {
+	int saved = errno;
 	const struct passwd *user = getpwuid(geteuid());
 
+	errno = saved;
 	return user ? user->pw_name : "?";
 }
 
