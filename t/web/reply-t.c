@@ -70,15 +70,14 @@ START_TEST(a_long_header_is_cut_and_still_ends)
 }
 END_TEST
 
-/* "PATH -> TO" leads to the address. */
+/* From a page so deep, `to` is at the address. */
 static void
-redirects(const char *path, const char *to, const char *address)
+redirects(size_t depth, const char *to, const char *address)
 {
 	struct web_reply reply = new_reply();
-	char copy[256], expected[256];
-	struct web_request request = { .path = copy };
+	struct web_request request = { .depth = depth };
+	char expected[256];
 
-	(void)snprintf(copy, sizeof copy, "%s", path);
 	(void)snprintf(expected, sizeof expected, "Location: %s\r\n", address);
 	reply_redirect(&reply, &request, to);
 	ck_assert_int_eq(reply.status, 303);
@@ -88,21 +87,18 @@ redirects(const char *path, const char *to, const char *address)
 
 START_TEST(redirects_are_relative_to_the_page)
 {
-	redirects("/", "login", "./login");
-	redirects("/login", "", "./");
-	redirects("/hosts/7", "login", "./../login");
-	redirects("/a/b/c", "?x=1", "./../../?x=1");
+	redirects(0, "login", "./login");
+	redirects(0, "", "./");
+	redirects(1, "login", "./../login");
+	redirects(2, "?x=1", "./../../?x=1");
 }
 END_TEST
 
 START_TEST(a_page_too_deep_has_a_root_that_ends)
 {
-	char path[1001], root[16];
-	struct web_request request = { .path = path };
+	struct web_request request = { .depth = 1000 };
+	char root[16];
 
-	for (size_t i = 0; i < 1000; i++)
-		path[i] = i % 2 ? 'a' : '/';
-	path[1000] = '\0';
 	web_root(&request, root, sizeof root);
 	ck_assert_str_eq(root, "./../../../../");
 }
