@@ -36,8 +36,26 @@ check_options() {
 mode() { stat -c %a "$1"; }
 agents() { pgrep -cf -- "--state-dir $STATE/agent"; }
 
+# change_password: by the console's form, at http://127.0.0.1:$1.
+change_password() {
+	local form=(-s -o /dev/null -b "$TAP_TMP/jar" -c "$TAP_TMP/jar") token
+	local base=http://127.0.0.1:$1
+	curl "${form[@]}" --data-urlencode user=admin \
+		--data-urlencode "password=$PASSWORD" "$base/login"
+	token=$(curl -s -b "$TAP_TMP/jar" "$base/password" |
+		sed -n 's/.*name="form_token" value="\([^"]*\)".*/\1/p' |
+		head -n 1)
+	curl "${form[@]}" -w '%{http_code}' "$base/password" \
+		--data-urlencode "form_token=$token" \
+		--data-urlencode "current=$PASSWORD" \
+		--data-urlencode 'new=another password' \
+		--data-urlencode 'again=another password'
+}
+
 check_up() {
 	local port
+	# the web server's user may be another one
+	chmod 0755 "$TAP_TMP"
 	port=$(free_port)
 	run up --port "$port" --state-dir "$STATE"
 	is "$RC" 0 'it comes up'
@@ -56,6 +74,8 @@ check_up() {
 	run up --port "$port" --state-dir "$STATE"
 	is "$RC" 0 'it can be run again'
 	unlike "$OUT" 'password' 'without a second password'
+	is "$(change_password "$port")" 303 'the password can be changed'
+	ok 'and is no longer kept' test ! -e "$STATE/initial-password"
 	is "$(agents)" 1 'and without a second agent'
 	run up --port "$port" --state-dir "$STATE" --cgi
 	is "$RC" 0 'it changes to plain CGI'

@@ -21,8 +21,10 @@
 	"   AND n.hostname = h.hostname)"                                     \
 	" LEFT JOIN ProfilingExecutions e ON e.command_id = c.command_id"
 
-static const char select_hosts[] =
+static const char select_newest[] =
     SELECT_HOSTS " ORDER BY h.heartbeat_timestamp DESC, h.id DESC";
+static const char select_by_name[] =
+    SELECT_HOSTS " ORDER BY h.service_name, h.hostname";
 static const char select_host[] = SELECT_HOSTS " WHERE h.id = ?2";
 
 static void
@@ -56,12 +58,13 @@ active_since(char text[CLOCK_TEXT])
 }
 
 int
-host_each(struct store *s,
+host_each(struct store *s, enum host_order order,
     bool (*each)(void *context, const struct host *host), void *context)
 {
 	char since[CLOCK_TEXT];
-	sqlite3_stmt *stmt =
-	    db_query(s, select_hosts, "t", active_since(since));
+	sqlite3_stmt *stmt = db_query(s,
+	    order == HOSTS_BY_NAME ? select_by_name : select_newest, "t",
+	    active_since(since));
 	int n;
 
 	if (!stmt)

@@ -256,13 +256,18 @@ struct host {
 /* A host is active while it was seen this recently. */
 #define ACTIVE_WINDOW_MS (10 * 60 * 1000)
 
+enum host_order {
+	HOSTS_NEWEST_FIRST, /* by the agents' timestamps */
+	HOSTS_BY_NAME,      /* of service, then host */
+};
+
 /*
- * Calls each(context, host) for every host, the newest heartbeat first, as
- * long as it returns true; the host's texts are valid only during the call.
+ * Calls each(context, host) for every host as long as it returns true; the
+ * host's texts are valid only during the call.
  */
-int host_each(struct store *store,
+int host_each(struct store *store, enum host_order order,
     bool (*each)(void *context, const struct host *host), void *context)
-    __attribute__((nonnull(1, 2), warn_unused_result));
+    __attribute__((nonnull(1, 3), warn_unused_result));
 
 /* As host_each() for one host; STORE_NOT_FOUND where there is none. */
 int host_by_id(struct store *store, int64_t id,

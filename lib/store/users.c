@@ -272,7 +272,7 @@ login_wait(struct store *s, const char *account, const char *address,
 {
 	sqlite3_stmt *stmt =
 	    db_query(s, select_failures, "tt", account, address);
-	int64_t last, until, now = clock_now_ms();
+	int64_t last, now = clock_now_ms();
 	int n;
 
 	*wait_ms = 0;
@@ -282,7 +282,8 @@ login_wait(struct store *s, const char *account, const char *address,
 	if (n != 1)
 		return n;
 	if (clock_parse(db_text(stmt, 1), &last)) {
-		until = last + wait_after(db_int(stmt, 0));
+		int64_t until = last + wait_after(db_int(stmt, 0));
+
 		*wait_ms = until > now ? until - now : 0;
 	}
 	(void)sqlite3_reset(stmt);

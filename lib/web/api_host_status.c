@@ -189,7 +189,7 @@ list_hosts(
 		return;
 	}
 	l->hosts = json_object_new_array();
-	if (host_each(request->store, add_host, l) == 0) {
+	if (host_each(request->store, HOSTS_NEWEST_FIRST, add_host, l) == 0) {
 		reply_json(reply, 200, l->hosts);
 		return;
 	}

@@ -132,9 +132,10 @@ static bool
 session_secret(const struct web_request *request, char secret[SECRET_TEXT])
 {
 	const char *at = request->cookie;
-	size_t n;
 
 	while (at && *at) {
+		size_t n;
+
 		at += strspn(at, "; ");
 		n = strcspn(at, ";");
 		if (strncmp(at, COOKIE "=", sizeof COOKIE) == 0 &&

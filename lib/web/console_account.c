@@ -103,7 +103,11 @@ show_password(
 	page_link(request, reply, "action", "password");
 	html_raw(b, ">\n");
 	page_form_token(request, reply);
-	html_raw(b, "<label>Current password<input name=\"current\" "
+	/* for the browser's password store */
+	html_raw(b, "<input name=\"user\" hidden readonly "
+		    "autocomplete=\"username\"");
+	html_attr(b, "value", request->by.user.name);
+	html_raw(b, ">\n<label>Current password<input name=\"current\" "
 		    "type=\"password\" required "
 		    "autocomplete=\"current-password\"></label>\n"
 		    "<label>New password<input name=\"new\" "

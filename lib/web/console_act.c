@@ -100,7 +100,7 @@ static struct json_object *
 body_for(const struct params *form, const struct selection *s,
     const struct group *group)
 {
-	struct json_object *body = json_object_new_object(), *args;
+	struct json_object *body = json_object_new_object();
 
 	add_text(body, "service_name", group->service_name);
 	add_text(body, "request_type", s->stop ? "stop" : "start");
@@ -116,7 +116,8 @@ body_for(const struct params *form, const struct selection *s,
 	add_text(body, "frequency", params_get(form, "frequency"));
 	add_text(body, "profiling_mode", params_get(form, "profiling_mode"));
 	if (params_get(form, "enable_perfspect")) {
-		args = json_object_new_object();
+		struct json_object *args = json_object_new_object();
+
 		json_object_object_add(
 		    args, "enable_perfspect", json_object_new_boolean(true));
 		json_object_object_add(body, "additional_args", args);

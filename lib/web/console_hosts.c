@@ -186,13 +186,13 @@ write_row(void *context, const struct host *host)
 	write_tick(t, host);
 	html_raw(b, "<th scope=\"row\">");
 	html_text(b, host->hostname);
-	html_raw(b, "</th><td data-label=\"Service\">");
+	html_raw(b, "</th><td class=\"service\" data-label=\"Service\">");
 	html_text(b, host->service_name);
-	html_raw(b, "</td><td data-label=\"Address\">");
+	html_raw(b, "</td><td class=\"address\" data-label=\"Address\">");
 	html_text(b, host->ip_address);
 	html_raw(b, "</td><td data-label=\"State\">");
 	write_state(t, host);
-	html_raw(b, "</td><td data-label=\"Command\">");
+	html_raw(b, "</td><td class=\"command\" data-label=\"Command\">");
 	write_command(t, host);
 	html_raw(b, "</td><td data-label=\"Last seen\">");
 	write_time(t, host->last_seen);
@@ -325,7 +325,7 @@ write_table(struct table *t, struct web_request *request)
 		    "<th>Host</th><th>Service</th><th>Address</th>"
 		    "<th>State</th><th>Command</th><th>Last seen</th>"
 		    "</tr></thead>\n<tbody>\n");
-	if (host_each(request->store, write_row, t) != 0)
+	if (host_each(request->store, HOSTS_BY_NAME, write_row, t) != 0)
 		return -1;
 	html_raw(b, "</tbody>\n</table>\n");
 	return 0;

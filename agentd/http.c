@@ -1,0 +1,199 @@
+#include "agentd/http.h"
+
+#include "agentd/fetch.h"
+#include "agentd/wire.h"
+#include "core/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* gProfiler's own client waits as long. */
+#define TOTAL_SECONDS 30L
+#define CONNECT_SECONDS 10L
+/* A server's Retry-After is held to this. */
+#define RETRY_AFTER_MAX 3600
+
+/* Returning less than was given has curl end the transfer. */
+static size_t
+on_reply(char *bytes, size_t size, size_t count, void *context)
+{
+	struct http_post *p = context;
+
+	buf_add(&p->reply, bytes, size * count);
+	return p->reply.full ? 0 : size * count;
+}
+
+/*
+ * Called with the connection made and nothing sent yet: only now is it known
+ * which of the host's addresses reaches the server.
+ */
+static int
+on_connected(void *context, char *remote_address, char *local_address,
+    int remote_port, int local_port)
+{
+	struct http_post *p = context;
+
+	(void)remote_address;
+	(void)remote_port;
+	(void)local_port;
+	if (p->room && local_address)
+		wire_set_address(p->body, p->room, local_address);
+	return CURL_PREREQFUNC_OK;
+}
+
+static void
+set_options(struct http_post *p, const struct options *o)
+{
+	CURL *c = p->easy;
+
+	curl_easy_setopt(c, CURLOPT_URL, p->url);
+	curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
+	/* a redirect would carry the token to wherever it points */
+	curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
+	curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(c, CURLOPT_TIMEOUT, TOTAL_SECONDS);
+	curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
+	curl_easy_setopt(
+	    c, CURLOPT_USERAGENT, "conspect-agentd/" PACKAGE_VERSION);
+	curl_easy_setopt(c, CURLOPT_ERRORBUFFER, p->error);
+	curl_easy_setopt(c, CURLOPT_PRIVATE, p);
+	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_reply);
+	curl_easy_setopt(c, CURLOPT_WRITEDATA, p);
+	curl_easy_setopt(c, CURLOPT_PREREQFUNCTION, on_connected);
+	curl_easy_setopt(c, CURLOPT_PREREQDATA, p);
+	if (o->ca_file)
+		curl_easy_setopt(c, CURLOPT_CAINFO, o->ca_file);
+	if (o->proxy)
+		curl_easy_setopt(c, CURLOPT_PROXY, o->proxy);
+	if (o->no_verify) {
+		curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 0L);
+		curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 0L);
+	}
+}
+
+int
+http_open(struct http_post *p, CURLM *multi, const struct options *o,
+    const char *path, struct reason *why)
+{
+	*p = (struct http_post) { .multi = multi,
+		.path = path,
+		.api_server = o->api_server,
+		.reply = BUF_INIT(HTTP_REPLY_MAX) };
+	p->easy = curl_easy_init();
+	if (!p->easy)
+		return reason_set(why, "libcurl does not start");
+	p->url = mem_fmt("%s%s", o->api_server, path);
+	set_options(p, o);
+	return 0;
+}
+
+void
+http_close(struct http_post *p)
+{
+	if (p->body)
+		(void)curl_multi_remove_handle(p->multi, p->easy);
+	curl_easy_cleanup(p->easy);
+	curl_slist_free_all(p->headers);
+	free(p->body);
+	free(p->url);
+	buf_free(&p->reply);
+	*p = (struct http_post) { 0 };
+}
+
+static void
+set_headers(struct http_post *p, const char *token)
+{
+	char *authorization = mem_fmt("Authorization: Bearer %s", token);
+
+	curl_slist_free_all(p->headers);
+	p->headers = curl_slist_append(NULL, authorization);
+	p->headers =
+	    curl_slist_append(p->headers, "Content-Type: application/json");
+	/* without a round trip before the body */
+	p->headers = curl_slist_append(p->headers, "Expect:");
+	free(authorization);
+}
+
+int
+http_send(struct http_post *p, const char *token, char *body, size_t room,
+    struct reason *why)
+{
+	p->body = body;
+	p->room = room;
+	p->error[0] = '\0';
+	buf_clear(&p->reply);
+	set_headers(p, token);
+	curl_easy_setopt(p->easy, CURLOPT_HTTPHEADER, p->headers);
+	curl_easy_setopt(
+	    p->easy, CURLOPT_POSTFIELDSIZE, (long)strlen(p->body));
+	curl_easy_setopt(p->easy, CURLOPT_POSTFIELDS, p->body);
+	if (curl_multi_add_handle(p->multi, p->easy) == CURLM_OK)
+		return 0;
+	free(p->body);
+	p->body = NULL;
+	return reason_set(why, "libcurl takes no request");
+}
+
+/* The server's base address at the end of a redirect. */
+static void
+describe_redirect(struct http_post *p, const char *to, struct reason *why)
+{
+	size_t n = strlen(to), tail = strlen(p->path);
+
+	if (n > tail && strcmp(to + n - tail, p->path) == 0)
+		reason_set(why,
+		    "%s redirects to %.300s, which is not followed: set "
+		    "--api-server to %.*s",
+		    p->url, to, (int)(n - tail < 300 ? n - tail : 300), to);
+	else
+		reason_set(why,
+		    "%s redirects to %.300s, which is not followed: set "
+		    "--api-server to the address of the appliance",
+		    p->url, to);
+}
+
+static void
+describe_status(struct http_post *p, long status, struct reason *why)
+{
+	char text[64], *to = NULL;
+
+	fetch_status_text(status, text);
+	(void)curl_easy_getinfo(p->easy, CURLINFO_REDIRECT_URL, &to);
+	if (status >= 300 && status < 400 && to)
+		describe_redirect(p, to, why);
+	else if (status == 401)
+		reason_set(why,
+		    "%s answered %s: the token is not accepted (see "
+		    "--token-file)",
+		    p->url, text);
+	else
+		reason_set(why, "%s answered %s: %.200s", p->url, text,
+		    buf_text(&p->reply));
+}
+
+void
+http_finish(struct http_post *p, CURLcode code, struct http_result *result)
+{
+	long status = 0;
+	curl_off_t after = 0;
+
+	*result = (struct http_result) { 0 };
+	(void)curl_easy_getinfo(p->easy, CURLINFO_RESPONSE_CODE, &status);
+	(void)curl_easy_getinfo(p->easy, CURLINFO_RETRY_AFTER, &after);
+	if (after > 0)
+		result->retry_after =
+		    after < RETRY_AFTER_MAX ? (long)after : RETRY_AFTER_MAX;
+	if (p->reply.full)
+		reason_set(&result->why, "%s: the reply is longer than %d",
+		    p->url, HTTP_REPLY_MAX);
+	else if (code != CURLE_OK)
+		reason_set(&result->why, "%s: %s", p->url,
+		    p->error[0] ? p->error : curl_easy_strerror(code));
+	else if (status != 200)
+		describe_status(p, status, &result->why);
+	else
+		result->ok = true;
+	(void)curl_multi_remove_handle(p->multi, p->easy);
+	free(p->body);
+	p->body = NULL;
+}

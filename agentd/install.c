@@ -1,0 +1,275 @@
+#include "agentd/install.h"
+
+#include "agentd/tree.h"
+#include "core/log.h"
+#include "core/mem.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define RELEASES "https://github.com/intel/PerfSpect/releases/latest/download/"
+
+#define TIMEOUT_DEFAULT 300
+/* A day: more is a mistake. */
+#define TIMEOUT_MAX 86400
+
+/* Private directories begin so; then come the agent's pid and six letters. */
+#define WORKSPACE_PREFIX ".conspect-perfspect."
+
+/* How the child's last line begins; then comes the version or the reason. */
+#define SAYS_OK "conspect: ok "
+#define SAYS_FAILED "conspect: failed "
+
+/* Releases are built for these. */
+static const struct {
+	const char *machine, *file;
+} releases[] = {
+	{ "x86_64", "perfspect.tgz" },
+	{ "aarch64", "perfspect-aarch64.tgz" },
+};
+
+/* --- what to install ----------------------------------------------------- */
+
+static char *
+default_url(struct reason *why)
+{
+	struct utsname machine = { 0 };
+
+	(void)uname(&machine);
+	for (size_t i = 0; i < sizeof releases / sizeof *releases; i++)
+		if (strcmp(releases[i].machine, machine.machine) == 0)
+			return mem_fmt(RELEASES "%s", releases[i].file);
+	reason_set(why,
+	    "there is no PerfSpect release for %s: set "
+	    "PERFSPECT_DOWNLOAD_URL",
+	    machine.machine);
+	return NULL;
+}
+
+static const char *
+environment(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : NULL;
+}
+
+static long
+timeout_seconds(void)
+{
+	const char *text = environment("PERFSPECT_INSTALL_TIMEOUT");
+	char *end;
+	long n;
+
+	if (!text)
+		return TIMEOUT_DEFAULT;
+	n = strtol(text, &end, 10);
+	if (!*end && n >= 1 && n <= TIMEOUT_MAX)
+		return n;
+	log_warn("PERFSPECT_INSTALL_TIMEOUT must be a whole number of seconds "
+		 "from 1 to %d, not \"%s\": %d is used",
+	    TIMEOUT_MAX, text, TIMEOUT_DEFAULT);
+	return TIMEOUT_DEFAULT;
+}
+
+/* Whether url is on the API server itself: same scheme, host and port. */
+static bool
+is_on_server(const char *url, const char *api_server)
+{
+	const char *host = strstr(api_server, "://");
+	size_t n;
+
+	if (!host)
+		return false;
+	n = (size_t)(host + 3 - api_server) + strcspn(host + 3, "/");
+	return strncmp(url, api_server, n) == 0 &&
+	       (url[n] == '/' || url[n] == '\0');
+}
+
+static int
+fill_job(struct install *i, const struct command *c, const struct options *o,
+    struct reason *why)
+{
+	const char *given = c->perfspect_url;
+	const char *tmpdir = environment("TMPDIR");
+
+	if (!given)
+		given = environment("PERFSPECT_DOWNLOAD_URL");
+	i->job.url = given ? mem_copy(given) : default_url(why);
+	if (!i->job.url)
+		return -1;
+	/* a digest belongs to the address that came with it */
+	if (c->perfspect_url)
+		i->job.sha256 = mem_copy(c->perfspect_sha256);
+	if (is_on_server(i->job.url, o->api_server)) {
+		i->job.ca_file = mem_copy(o->ca_file);
+		i->job.no_verify = o->no_verify;
+	}
+	i->job.proxy = mem_copy(o->proxy);
+	i->job.timeout_seconds = timeout_seconds();
+	i->directory = mem_copy(tmpdir ? tmpdir : "/tmp");
+	i->job.target = mem_fmt("%s/perfspect", i->directory);
+	i->program = mem_fmt("%s/perfspect", i->job.target);
+	return 0;
+}
+
+/* --- the private directory ----------------------------------------------- */
+
+/* Whether it was made by an agent that is no more. */
+static bool
+is_leftover(const char *directory, const char *name)
+{
+	size_t n = sizeof WORKSPACE_PREFIX - 1;
+	struct stat st;
+	char *path;
+	bool ours;
+	long pid;
+
+	if (strncmp(name, WORKSPACE_PREFIX, n) != 0 ||
+	    !isdigit((unsigned char)name[n]))
+		return false;
+	pid = strtol(name + n, NULL, 10);
+	if (pid == getpid() || kill((pid_t)pid, 0) == 0 || errno != ESRCH)
+		return false;
+	path = mem_fmt("%s/%s", directory, name);
+	ours = lstat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
+	       st.st_uid == geteuid();
+	free(path);
+	return ours;
+}
+
+static void
+remove_leftovers(const char *directory)
+{
+	DIR *dir = opendir(directory);
+	struct dirent *e;
+
+	while (dir && (e = readdir(dir)))
+		if (is_leftover(directory, e->d_name)) {
+			char *path = mem_fmt("%s/%s", directory, e->d_name);
+
+			tree_remove(path);
+			free(path);
+		}
+	if (dir)
+		(void)closedir(dir);
+}
+
+static int
+make_workspace(struct install *i, struct reason *why)
+{
+	remove_leftovers(i->directory);
+	i->workspace = mem_fmt(
+	    "%s/" WORKSPACE_PREFIX "%ld.XXXXXX", i->directory, (long)getpid());
+	if (mkdtemp(i->workspace))
+		return 0;
+	reason_set(why, "temporary directory %s, as user %ld: %s",
+	    i->directory, (long)geteuid(), strerror(errno));
+	free(i->workspace);
+	i->workspace = NULL;
+	return -1;
+}
+
+/* --- the child ----------------------------------------------------------- */
+
+/* The child's whole life; its last line is the result. */
+static int
+work(void *context)
+{
+	const struct install *i = context;
+	char version[PERFSPECT_VERSION_BYTES];
+	struct reason why = { "" };
+
+	if (perfspect_install(&i->job, i->workspace, version, &why)) {
+		dprintf(STDOUT_FILENO, "\n" SAYS_FAILED "%s\n", why.text);
+		return EXIT_FAILURE;
+	}
+	dprintf(STDOUT_FILENO, "\n" SAYS_OK "%s\n", version);
+	return EXIT_SUCCESS;
+}
+
+int
+install_start(struct install *i, const struct command *c,
+    const struct options *o, int64_t now, struct reason *why)
+{
+	struct child_plan plan = {
+		.body = work, .context = i, .mark = c->id, .log_fd = -1
+	};
+
+	*i = (struct install) { 0 };
+	if (fill_job(i, c, o, why) || make_workspace(i, why))
+		return -1;
+	plan.directory = i->workspace;
+	i->deadline_ms = now + i->job.timeout_seconds * 1000;
+	log_info("command %s: PerfSpect from %s into %s", c->id, i->job.url,
+	    i->job.target);
+	return child_start(&i->child, &plan, why);
+}
+
+bool
+install_tick(struct install *i, int64_t now)
+{
+	if (now >= i->deadline_ms && i->child.stage == CHILD_RUNS) {
+		i->timed_out = true;
+		child_kill(&i->child, now);
+	}
+	return child_tick(&i->child, now);
+}
+
+int64_t
+install_next_ms(const struct install *i)
+{
+	int64_t next = child_next_ms(&i->child);
+
+	return i->child.stage == CHILD_RUNS && i->deadline_ms < next
+		   ? i->deadline_ms
+		   : next;
+}
+
+int
+install_result(const struct install *i, char version[PERFSPECT_VERSION_BYTES],
+    struct reason *why)
+{
+	const char *says = i->child.last;
+	size_t ok = sizeof SAYS_OK - 1, failed = sizeof SAYS_FAILED - 1;
+	char ended[64];
+
+	if (i->timed_out)
+		return reason_set(why,
+		    "not done within %ld seconds (PERFSPECT_INSTALL_TIMEOUT), "
+		    "from %s",
+		    i->job.timeout_seconds, i->job.url);
+	if (strncmp(says, SAYS_FAILED, failed) == 0)
+		return reason_set(why, "%s", says + failed);
+	child_describe(i->child.status, ended);
+	if (i->child.status != 0 || strncmp(says, SAYS_OK, ok) != 0)
+		return reason_set(
+		    why, "the installer %s: %.400s", ended, says);
+	(void)snprintf(version, PERFSPECT_VERSION_BYTES, "%s", says + ok);
+	return 0;
+}
+
+void
+install_free(struct install *i)
+{
+	if (i->workspace)
+		tree_remove(i->workspace);
+	free(i->workspace);
+	free(i->directory);
+	free(i->program);
+	free(i->job.url);
+	free(i->job.sha256);
+	free(i->job.ca_file);
+	free(i->job.proxy);
+	free(i->job.target);
+	*i = (struct install) { 0 };
+}

@@ -1,0 +1,269 @@
+#include "agentd/options.h"
+
+#include "core/conf.h"
+#include "core/mem.h"
+
+#include <curl/curl.h>
+#include <getopt.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/*
+ * Five seconds is the least that a server may ask for.  A person may set
+ * one, so that a test of the whole takes seconds and not minutes.
+ */
+#define INTERVAL_MIN 1
+#define INTERVAL_MAX 3600
+#define INTERVAL_DEFAULT 30
+
+/* A DNS name has at most 253 characters; a service name as many. */
+#define NAME_MAX_BYTES 255
+
+#define DEFAULT_CONFIG SYSCONFDIR "/conspect-agentd.conf"
+#define DEFAULT_STATE_DIR LOCALSTATEDIR "/lib/conspect-agent"
+
+#define TEXT(name, member)                                                    \
+	{                                                                     \
+		(name), CONF_TEXT, offsetof(struct options, member), 0, 0     \
+	}
+#define BOOLEAN(name, member)                                                 \
+	{                                                                     \
+		(name), CONF_BOOLEAN, offsetof(struct options, member), 0, 0  \
+	}
+
+static const struct conf_key keys[] = {
+	TEXT("api-server", api_server),
+	TEXT("service-name", service_name),
+	TEXT("token-file", token_file),
+	TEXT("server-host", server_host),
+	TEXT("host-name", host_name),
+	TEXT("ca-file", ca_file),
+	TEXT("proxy", proxy),
+	TEXT("state-dir", state_dir),
+	TEXT("gprofiler-path", gprofiler_path),
+	TEXT("log-file", log_file),
+	TEXT("pid-file", pid_file),
+	{ "heartbeat-interval", CONF_INTEGER,
+	    offsetof(struct options, heartbeat_interval), INTERVAL_MIN,
+	    INTERVAL_MAX },
+	BOOLEAN("no-verify", no_verify),
+	BOOLEAN("foreground", foreground),
+};
+#define N_KEYS (sizeof keys / sizeof *keys)
+
+/* What getopt_long() returns for flags that are no key of the file. */
+enum { FLAG_KEY = 1, FLAG_CONFIG, FLAG_HELP, FLAG_VERSION };
+
+const char *
+options_help(void)
+{
+	return "usage: conspect-agentd --api-server URL --service-name NAME "
+	       "--token-file FILE\n"
+	       "           [option ...]\n\n"
+	       "  --api-server URL        where the appliance answers\n"
+	       "  --service-name NAME     the service of this host\n"
+	       "  --token-file FILE       the agent token, mode 0600\n"
+	       "  --heartbeat-interval N  seconds (30)\n"
+	       "  --host-name NAME        in place of the kernel's\n"
+	       "  --ca-file FILE          certificates to trust (PEM)\n"
+	       "  --no-verify             trust any certificate\n"
+	       "  --proxy URL             for all requests\n"
+	       "  --server-host URL       where gProfiler uploads profiles\n"
+	       "  --gprofiler-path PATH   the profiler (gprofiler, in PATH)\n"
+	       "  --state-dir DIR         (" DEFAULT_STATE_DIR ")\n"
+	       "  --config FILE           (" DEFAULT_CONFIG ")\n"
+	       "  --foreground            stay, and log to standard error\n"
+	       "  --log-file FILE         in place of syslog\n"
+	       "  --pid-file FILE\n"
+	       "  --help, --version\n";
+}
+
+/* One long option for each key, then the three that are only flags. */
+static void
+fill_long_options(struct option *to)
+{
+	static const struct option last[] = {
+		{ "config", required_argument, NULL, FLAG_CONFIG },
+		{ "help", no_argument, NULL, FLAG_HELP },
+		{ "version", no_argument, NULL, FLAG_VERSION },
+		{ NULL, 0, NULL, 0 },
+	};
+
+	for (size_t i = 0; i < N_KEYS; i++)
+		to[i] = (struct option) { keys[i].name,
+			keys[i].kind == CONF_BOOLEAN ? no_argument
+						     : required_argument,
+			NULL, FLAG_KEY };
+	memcpy(to + N_KEYS, last, sizeof last);
+}
+
+/*
+ * One walk over the flags.  With `apply` the keys are set; without, only
+ * the place of the settings file and --help or --version are looked for.
+ */
+static int
+walk(struct options *o, int argc, char **argv, bool apply, const char **config,
+    struct reason *why)
+{
+	struct option longs[N_KEYS + 4];
+	int c, at;
+
+	fill_long_options(longs);
+	optind = 0; /* glibc: begin anew, also after an earlier walk */
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, "+:", longs, &at)) != -1) {
+		if (c == FLAG_HELP)
+			return OPTIONS_HELP;
+		if (c == FLAG_VERSION)
+			return OPTIONS_VERSION;
+		if (c == ':')
+			return reason_set(
+			    why, "%s needs a value", argv[optind - 1]);
+		if (c == '?')
+			return reason_set(why,
+			    "%s is not a known option: see --help",
+			    argv[optind - 1]);
+		if (c == FLAG_CONFIG)
+			*config = optarg;
+		else if (apply &&
+			 conf_set(keys, N_KEYS, o, longs[at].name,
+			     optarg ? optarg : "yes", "command line", why))
+			return -1;
+	}
+	if (optind < argc)
+		return reason_set(
+		    why, "\"%s\" is not an option: see --help", argv[optind]);
+	return OPTIONS_RUN;
+}
+
+static void
+set_default(char **text, const char *value)
+{
+	if (!*text)
+		*text = mem_copy(value);
+}
+
+static bool
+is_plain(const char *text)
+{
+	for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+		if (*c < 0x20 || *c == 0x7f)
+			return false;
+	return strlen(text) <= NAME_MAX_BYTES;
+}
+
+static int
+check_name(const char *key, const char *value, struct reason *why)
+{
+	if (is_plain(value))
+		return 0;
+	return reason_set(why,
+	    "%s must be at most %d bytes without control characters", key,
+	    NAME_MAX_BYTES);
+}
+
+static bool
+url_has(CURLU *url, CURLUPart part)
+{
+	char *text = NULL;
+	bool there = curl_url_get(url, part, &text, 0) == CURLUE_OK;
+
+	curl_free(text);
+	return there;
+}
+
+static bool
+is_base_address(const char *text)
+{
+	CURLU *url = curl_url();
+	bool ok = url &&
+		  (strncmp(text, "http://", 7) == 0 ||
+		      strncmp(text, "https://", 8) == 0) &&
+		  curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK &&
+		  !url_has(url, CURLUPART_USER) &&
+		  !url_has(url, CURLUPART_QUERY) &&
+		  !url_has(url, CURLUPART_FRAGMENT);
+
+	curl_url_cleanup(url);
+	return ok;
+}
+
+static int
+check_api_server(char *address, struct reason *why)
+{
+	size_t n = strlen(address);
+
+	if (!is_base_address(address) || !is_plain(address))
+		return reason_set(why,
+		    "api-server must be an address like "
+		    "https://appliance.example, not \"%s\"",
+		    address);
+	while (n && address[n - 1] == '/')
+		address[--n] = '\0';
+	return 0;
+}
+
+static int
+check_required(const struct options *o, struct reason *why)
+{
+	const char *missing = !o->api_server     ? "api-server"
+			      : !o->service_name ? "service-name"
+			      : !o->token_file   ? "token-file"
+						 : NULL;
+
+	if (!missing)
+		return 0;
+	return reason_set(why,
+	    "%s is not set: give --%s or put it into the settings file",
+	    missing, missing);
+}
+
+static int
+check(struct options *o, struct reason *why)
+{
+	if (check_required(o, why) || check_api_server(o->api_server, why) ||
+	    check_name("service-name", o->service_name, why) ||
+	    check_name("host-name", o->host_name, why))
+		return -1;
+	if (o->server_host)
+		return check_name("server-host", o->server_host, why);
+	return 0;
+}
+
+static void
+set_defaults(struct options *o)
+{
+	char name[NAME_MAX_BYTES + 1] = "";
+
+	(void)gethostname(name, sizeof name - 1);
+	set_default(&o->host_name, *name ? name : "localhost");
+	set_default(&o->state_dir, DEFAULT_STATE_DIR);
+	set_default(&o->gprofiler_path, "gprofiler");
+}
+
+int
+options_parse(struct options *o, int argc, char **argv, struct reason *why)
+{
+	const char *config = NULL;
+	int outcome;
+
+	*o = (struct options) { .heartbeat_interval = INTERVAL_DEFAULT };
+	outcome = walk(o, argc, argv, false, &config, why);
+	if (outcome != OPTIONS_RUN)
+		return outcome;
+	if (conf_read(keys, N_KEYS, o, config ? config : DEFAULT_CONFIG,
+		!config, why))
+		return -1;
+	if (walk(o, argc, argv, true, &config, why) < 0)
+		return -1;
+	set_defaults(o);
+	return check(o, why) ? -1 : OPTIONS_RUN;
+}
+
+void
+options_free(struct options *o)
+{
+	conf_free(keys, N_KEYS, o);
+}

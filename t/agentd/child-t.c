@@ -1,0 +1,253 @@
+/* Child processes: their output, their end, and what they leave behind. */
+#include "t/agentd/suite.h"
+
+#include "agentd/child.h"
+#include "agentd/perfspect.h"
+#include "agentd/procs.h"
+#include "core/clock.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const struct child_patience patience = { 300, 300 };
+
+static int
+run_shell(void *script)
+{
+	char shell[] = "/bin/sh", flag[] = "-c";
+	char *argv[] = { shell, flag, script, NULL };
+
+	return child_exec(argv);
+}
+
+static void
+start(struct child *c, const char *script, int log_fd, size_t log_max)
+{
+	static char copy[512];
+	struct child_plan plan = { .body = run_shell,
+		.context = copy,
+		.mark = "test-mark",
+		.log_fd = log_fd,
+		.log_max = log_max };
+	struct reason why;
+
+	(void)snprintf(copy, sizeof copy, "%s", script);
+	ck_assert_int_eq(child_start(c, &plan, &why), 0);
+}
+
+/* One wait and one tick; true once it is over. */
+static bool
+turn(struct child *c)
+{
+	struct pollfd wait[CHILD_FDS];
+	int fds[CHILD_FDS];
+	size_t n = child_fds(c, fds);
+	int64_t next = child_next_ms(c) - clock_mono_ms();
+
+	for (size_t i = 0; i < n; i++)
+		wait[i] = (struct pollfd) { fds[i], POLLIN, 0 };
+	(void)poll(wait, n, next < 0 ? 0 : next > 1000 ? 1000 : (int)next);
+	return child_tick(c, clock_mono_ms());
+}
+
+static void
+finish(struct child *c)
+{
+	while (!turn(c))
+		;
+}
+
+static void
+wait_for_line(struct child *c, const char *line)
+{
+	while (strcmp(c->last, line) != 0)
+		ck_assert(!turn(c));
+}
+
+START_TEST(status_and_last_line_are_kept)
+{
+	struct child c;
+	char text[64];
+
+	start(&c, "echo one; echo 'the reason' >&2; echo '  '; exit 3", -1, 0);
+	finish(&c);
+	child_describe(c.status, text);
+	ck_assert_str_eq(text, "exited with status 3");
+	ck_assert_str_eq(c.last, "the reason");
+	start(&c, "printf 'no end of line'", -1, 0);
+	finish(&c);
+	ck_assert_int_eq(c.status, 0);
+	ck_assert_str_eq(c.last, "no end of line");
+}
+END_TEST
+
+START_TEST(the_environment_is_plain)
+{
+	struct child c;
+
+	(void)setenv("LC_ALL", "de_DE.UTF-8", 1);
+	start(&c, "read x; echo \"$LC_ALL $TZ ${x:-nothing}\"", -1, 0);
+	finish(&c);
+	ck_assert_str_eq(c.last, "C UTC nothing");
+	/* ls itself opens 3, the directory: there is nothing of ours */
+	start(&c, "exec ls /proc/self/fd", -1, 0);
+	finish(&c);
+	ck_assert_str_eq(c.last, "3");
+}
+END_TEST
+
+START_TEST(output_is_capped)
+{
+	char *directory = suite_directory();
+	char *path = mem_fmt("%s/log", directory);
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	struct child c;
+	struct stat st;
+
+	start(&c, "head -c 300000 /dev/zero | tr '\\0' x; echo; echo end", fd,
+	    1000);
+	finish(&c);
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_int_gt(st.st_size, 1000);
+	ck_assert_int_lt(st.st_size, 1100);
+	ck_assert_str_eq(c.last, "end"); /* still followed */
+	free(path);
+	suite_remove(directory);
+}
+END_TEST
+
+START_TEST(one_that_ignores_signals_is_killed)
+{
+	struct child c;
+	char text[64];
+
+	start(&c, "trap '' INT TERM; echo ready; while :; do sleep 0.05; done",
+	    -1, 0);
+	wait_for_line(&c, "ready");
+	child_end(&c, &patience, clock_mono_ms());
+	finish(&c);
+	child_describe(c.status, text);
+	ck_assert_str_eq(text, "was killed by SIGKILL");
+}
+END_TEST
+
+START_TEST(sigint_comes_first)
+{
+	struct child c;
+
+	start(&c,
+	    "trap 'echo got INT; exit 7' INT; echo ready; "
+	    "while :; do sleep 0.05; done",
+	    -1, 0);
+	wait_for_line(&c, "ready");
+	child_end(&c, &patience, clock_mono_ms());
+	finish(&c);
+	ck_assert_str_eq(c.last, "got INT");
+	ck_assert_int_eq(WEXITSTATUS(c.status), 7);
+}
+END_TEST
+
+START_TEST(grandchildren_end_as_well)
+{
+	struct child c;
+
+	/* one in the group, one in a session of its own that ignores TERM */
+	start(&c,
+	    "sleep 1000 & "
+	    "setsid sh -c \"trap '' TERM; echo ready; sleep 1000; :\" & "
+	    "sleep 1000",
+	    -1, 0);
+	wait_for_line(&c, "ready");
+	ck_assert_int_ge(procs_signal(0, CHILD_MARK "=test-mark", 0), 4);
+	child_end(&c, &patience, clock_mono_ms());
+	finish(&c);
+	ck_assert_int_eq(procs_signal(0, CHILD_MARK "=test-mark", 0), 0);
+}
+END_TEST
+
+START_TEST(marked_processes_of_a_dead_agent_are_found)
+{
+	struct child c;
+
+	start(&c, "setsid sleep 1000 & echo ready; sleep 1000", -1, 0);
+	wait_for_line(&c, "ready");
+	while (procs_signal(0, CHILD_MARK "=test-mark", 0) < 3)
+		(void)poll(NULL, 0, 10);
+	ck_assert_int_eq(child_kill_marked("test-mar"), 0);
+	ck_assert_int_eq(child_kill_marked("test-mark"), 3);
+	finish(&c);
+}
+END_TEST
+
+START_TEST(what_cannot_be_run_says_so)
+{
+	char *directory = suite_directory();
+	struct child_plan plan = { .body = run_shell,
+		.context = directory,
+		.directory = "/nonexistent/d",
+		.log_fd = -1 };
+	struct reason why;
+	struct child c;
+
+	ck_assert_int_eq(child_start(&c, &plan, &why), 0);
+	finish(&c);
+	ck_assert_int_eq(WEXITSTATUS(c.status), 127);
+	ck_assert_str_eq(c.last, "/nonexistent/d: No such file or directory");
+	suite_remove(directory);
+}
+END_TEST
+
+static const char *
+version_of(const char *script, char version[PERFSPECT_VERSION_BYTES])
+{
+	static struct reason why;
+	char *directory = suite_directory();
+	char *path = mem_fmt("%s/perfspect", directory);
+
+	why.text[0] = '\0';
+	suite_write(path, script, strlen(script), 0700);
+	ck_assert_int_eq(perfspect_version(path, directory, version, &why),
+	    why.text[0] ? -1 : 0);
+	free(path);
+	suite_remove(directory);
+	return why.text;
+}
+
+START_TEST(a_version_is_read)
+{
+	char version[PERFSPECT_VERSION_BYTES];
+
+	ck_assert_str_eq(
+	    version_of("#!/bin/sh\n[ \"$*\" = --version ] && "
+		       "echo perfspect version 3.17.1_2026-08-07_c399daa0\n",
+		version),
+	    "");
+	ck_assert_str_eq(version, "3.17.1_2026-08-07_c399daa0");
+	ck_assert_ptr_nonnull(
+	    strstr(version_of("#!/bin/sh\necho hello\n", version),
+		"--version answered \"hello\" and no version"));
+	ck_assert_ptr_nonnull(
+	    strstr(version_of("#!/bin/sh\necho broken >&2; exit 4\n", version),
+		"--version exited with status 4: broken"));
+	ck_assert_ptr_nonnull(
+	    strstr(version_of("#!/nonexistent/shell\n", version),
+		"cannot be run by user"));
+}
+END_TEST
+
+int
+main(void)
+{
+	const TTest *const tests[] = { status_and_last_line_are_kept,
+		the_environment_is_plain, output_is_capped,
+		one_that_ignores_signals_is_killed, sigint_comes_first,
+		grandchildren_end_as_well,
+		marked_processes_of_a_dead_agent_are_found,
+		what_cannot_be_run_says_so, a_version_is_read };
+
+	return suite_run("child", tests, SUITE_N(tests));
+}

@@ -1,0 +1,113 @@
+/* What counts as a program for this machine. */
+#include "t/agentd/suite.h"
+
+#include "agentd/elf.h"
+
+#include <elf.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The first bytes of this very program, to change and to write. */
+static unsigned char head[64];
+static char *directory, *path;
+
+static void
+set_up(void)
+{
+	FILE *f = fopen("/proc/self/exe", "re");
+
+	directory = suite_directory();
+	path = mem_fmt("%s/f", directory);
+	ck_assert_uint_eq(fread(head, 1, sizeof head, f), sizeof head);
+	(void)fclose(f);
+}
+
+static void
+tear_down(void)
+{
+	free(path);
+	suite_remove(directory);
+}
+
+static const char *
+check(const void *bytes, size_t n, mode_t mode)
+{
+	static struct reason why;
+
+	why.text[0] = '\0';
+	suite_write(path, bytes, n, mode);
+	ck_assert_int_eq(elf_check(path, "prog", &why), why.text[0] ? -1 : 0);
+	return why.text;
+}
+
+START_TEST(our_own_program_passes)
+{
+	ck_assert_str_eq(check(head, sizeof head, 0755), "");
+}
+END_TEST
+
+START_TEST(what_is_no_elf_is_refused)
+{
+	ck_assert_str_eq(
+	    check("#!/bin/sh\necho perfspect version 1\n", 34, 0755),
+	    "prog is not an ELF executable");
+	ck_assert_str_eq(check("", 0, 0755), "prog is not an ELF executable");
+	ck_assert_str_eq(
+	    check(head, 19, 0755), "prog is not an ELF executable");
+}
+END_TEST
+
+START_TEST(a_program_for_another_machine_is_named)
+{
+	unsigned char other[sizeof head];
+	char want[128];
+
+	memcpy(other, head, sizeof head);
+	other[18] = EM_S390;
+	other[19] = 0;
+	(void)snprintf(want, sizeof want, "prog is a program for s390, ");
+	ck_assert_int_eq(
+	    strncmp(check(other, sizeof other, 0755), want, strlen(want)), 0);
+	other[18] = head[18] == EM_AARCH64 ? EM_X86_64 : EM_AARCH64;
+	ck_assert_ptr_nonnull(strstr(check(other, sizeof other, 0755),
+	    head[18] == EM_AARCH64 ? "for x86_64, this is aarch64"
+				   : "for aarch64, this is x86_64"));
+}
+END_TEST
+
+START_TEST(what_cannot_run_is_refused)
+{
+	unsigned char other[sizeof head];
+
+	ck_assert_str_eq(
+	    check(head, sizeof head, 0644), "prog is not executable");
+	memcpy(other, head, sizeof head);
+	other[16] = ET_REL;
+	ck_assert_str_eq(check(other, sizeof other, 0755),
+	    "prog is ELF, but no executable");
+}
+END_TEST
+
+START_TEST(a_link_or_a_directory_is_refused)
+{
+	struct reason why;
+
+	ck_assert_int_eq(symlink("/proc/self/exe", path), 0);
+	ck_assert_int_eq(elf_check(path, "prog", &why), -1);
+	ck_assert_int_eq(elf_check(directory, "prog", &why), -1);
+	ck_assert_str_eq(why.text, "prog is not a regular file");
+	ck_assert_int_eq(elf_check("/nonexistent", "prog", &why), -1);
+	ck_assert_str_eq(why.text, "prog: No such file or directory");
+}
+END_TEST
+
+int
+main(void)
+{
+	const TTest *const tests[] = { our_own_program_passes,
+		what_is_no_elf_is_refused,
+		a_program_for_another_machine_is_named,
+		what_cannot_run_is_refused, a_link_or_a_directory_is_refused };
+
+	return suite_run_with("elf", tests, SUITE_N(tests), set_up, tear_down);
+}

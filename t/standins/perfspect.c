@@ -1,0 +1,191 @@
+/*
+ * Stands in for PerfSpect: a compiled program, since the agent takes no
+ * other, with its --version and the files of `metrics`.
+ *
+ * The environment changes it, for tests only: PERFSPECT_FAIL prints
+ * "Error: ..." and exits 1; PERFSPECT_NO_FILES exits 0 without any.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef STANDIN_VERSION
+#	define STANDIN_VERSION "3.17.1_2026-08-07_c399daa0"
+#endif
+#define INTERVAL 5
+#define ROWS_MAX 100
+
+static volatile sig_atomic_t told_to_end;
+
+struct settings {
+	long duration, interval;
+	const char *output;
+};
+
+static void
+on_signal(int sig)
+{
+	(void)sig;
+	told_to_end = 1;
+}
+
+static int
+fail(const char *what, const char *about)
+{
+	(void)fprintf(stderr, "Error: %s%s\n", what, about);
+	return 1;
+}
+
+static FILE *
+create(const char *directory, const char *name)
+{
+	char host[256] = "", path[1024];
+
+	(void)gethostname(host, sizeof host - 1);
+	(void)snprintf(path, sizeof path, "%s/%s_%s", directory, host, name);
+	return fopen(path, "we");
+}
+
+/* One row per interval that went by, at least one. */
+static int
+write_series(const char *directory, long rows, time_t began)
+{
+	FILE *f = create(directory, "metrics.csv");
+
+	if (!f)
+		return -1;
+	(void)fputs("TS,SKT,CPU,CID,CPU utilization %,CPI,"
+		    "TMA_Frontend_Bound(%),TMA_Bad_Speculation(%),"
+		    "TMA_Backend_Bound(%),TMA_Retiring(%),"
+		    "package power (watts)\n",
+	    f);
+	for (long i = 0; i < rows; i++)
+		(void)fprintf(f,
+		    "%lld,,,,%.6f,0.900000,20.000000,5.000000,45.000000,"
+		    "30.000000,\n",
+		    (long long)began + i * INTERVAL, 40.0 + (double)i);
+	return fclose(f);
+}
+
+static int
+write_summary(const char *directory)
+{
+	FILE *f = create(directory, "metrics_summary.csv");
+
+	if (!f)
+		return -1;
+	(void)fputs("metric,mean,min,max,stddev\n"
+		    "CPU utilization %,40.000000,40.000000,40.000000,"
+		    "0.000000\n"
+		    "CPI,0.900000,0.900000,0.900000,0.000000\n"
+		    "TMA_Frontend_Bound(%),20.000000,20.000000,20.000000,"
+		    "0.000000\n"
+		    "TMA_Bad_Speculation(%),5.000000,5.000000,5.000000,"
+		    "0.000000\n"
+		    "TMA_Backend_Bound(%),45.000000,45.000000,45.000000,"
+		    "0.000000\n"
+		    "TMA_Retiring(%),30.000000,30.000000,30.000000,0.000000\n"
+		    "package power (watts),NaN,NaN,NaN,NaN\n",
+	    f);
+	return fclose(f);
+}
+
+static int
+write_rest(const char *directory)
+{
+	FILE *html = create(directory, "metrics_summary.html");
+	FILE *json = create(directory, "metadata.json");
+
+	if (!html || !json)
+		return -1;
+	(void)fputs("<!doctype html><title>PerfSpect</title>\n", html);
+	(void)fputs("{\"ModelName\":\"stand-in\",\"Microarchitecture\":\"SPR\""
+		    ",\"SocketCount\":1}\n",
+	    json);
+	return fclose(html) | fclose(json);
+}
+
+static int
+write_log(void)
+{
+	FILE *f = fopen("perfspect.log", "ae");
+
+	if (!f)
+		return -1;
+	(void)fputs("level=INFO msg=\"Starting up\" app=perfspect\n", f);
+	return fclose(f);
+}
+
+/* Flags with a value that follows or stands after '='. */
+static int
+parse(int argc, char **argv, struct settings *s)
+{
+	for (int i = 2; i < argc; i++) {
+		const char *flag = argv[i], *value;
+
+		if (strcmp(flag, "--noupdate") == 0 ||
+		    strcmp(flag, "--noroot") == 0)
+			continue;
+		if (strcmp(flag, "--duration") != 0 &&
+		    strcmp(flag, "--interval") != 0 &&
+		    strcmp(flag, "--output") != 0 &&
+		    strcmp(flag, "--tempdir") != 0)
+			return fail("unknown flag: ", flag);
+		value = argv[++i];
+		if (!value)
+			return fail("flag needs an argument: ", flag);
+		if (strcmp(flag, "--duration") == 0)
+			s->duration = strtol(value, NULL, 10);
+		else if (strcmp(flag, "--interval") == 0)
+			s->interval = strtol(value, NULL, 10);
+		else if (strcmp(flag, "--output") == 0)
+			s->output = value;
+	}
+	if (s->duration && s->duration < s->interval)
+		return fail("duration must be at least the interval", "");
+	return 0;
+}
+
+static int
+metrics(int argc, char **argv)
+{
+	struct settings s = { .interval = INTERVAL, .output = "." };
+	struct sigaction action = { .sa_handler = on_signal };
+	time_t began = time(NULL);
+	long rows;
+
+	if (getenv("PERFSPECT_FAIL"))
+		return fail(getenv("PERFSPECT_FAIL"), "");
+	if (parse(argc, argv, &s))
+		return 1;
+	if (write_log())
+		return fail("cannot write perfspect.log", "");
+	(void)sigaction(SIGINT, &action, NULL);
+	(void)sigaction(SIGTERM, &action, NULL);
+	while (!told_to_end &&
+	       (s.duration == 0 || time(NULL) - began < s.duration))
+		(void)usleep(20000);
+	if (getenv("PERFSPECT_NO_FILES"))
+		return 0;
+	rows = (long)(time(NULL) - began) / s.interval;
+	rows = rows < 1 ? 1 : rows > ROWS_MAX ? ROWS_MAX : rows;
+	if (write_series(s.output, rows, began) || write_summary(s.output) ||
+	    write_rest(s.output))
+		return fail("cannot write to ", s.output);
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+		(void)puts("perfspect version " STANDIN_VERSION);
+		return 0;
+	}
+	if (argc >= 2 && strcmp(argv[1], "metrics") == 0)
+		return metrics(argc, argv);
+	return fail("unknown command", "");
+}
