@@ -222,9 +222,12 @@ main(int argc, char **argv)
 		return usage("which command?");
 	words = argv + optind + used;
 	left = argc - optind - used;
-	if (left != command->words)
-		return usage(left < command->words ? "something is missing"
-						   : "too many arguments");
+	if (left > command->words)
+		return usage("too many arguments");
+	if (left < command->words)
+		return usage(command->words == 1
+				 ? "a NAME is needed"
+				 : "a SETTING and a VALUE are needed");
 	if (given & ~(int)command->options)
 		return usage("an option does not belong to this command");
 	args.name = left > 0 ? words[0] : NULL;
