@@ -22,11 +22,15 @@ enum filter_kind {
 	FILTER_WORD, /* is the word, in upper or lower case */
 };
 
+/* A lone "%" is what the original's clients write for any text; a part is
+ * literal otherwise. */
 static bool
 contains(const char *text, const char *part)
 {
 	size_t n = strlen(part);
 
+	if (strcmp(part, "%") == 0)
+		return true;
 	for (; *text; text++)
 		if (strncasecmp(text, part, n) == 0)
 			return true;
