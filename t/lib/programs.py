@@ -3,7 +3,9 @@ begin with, and one exchange with a program as CGI or by HTTP.
 
 Template   a migrated database with a user, a session and an agent's token
 Cgi, Http  ways to send a request: send() returns a Reply
+Server     a web server with the programs, as t/lib/servers.sh starts it
 """
+import atexit
 import http.client
 import json
 import os
@@ -143,3 +145,48 @@ class Template:
         owner = os.stat(os.path.dirname(path))
         os.chown(path + ".new", owner.st_uid, owner.st_gid)
         os.rename(path + ".new", path)
+
+
+SERVER = r"""
+. "$SRCDIR/t/lib/tap.sh"
+. "$SRCDIR/t/lib/servers.sh"
+one_worker() { sed -i '/"max-procs"/s/[0-9][0-9]*/1/' "$1"; }
+[ -z "$2" ] || server_edit=one_worker
+missing=$(server_missing "$1")
+[ -z "$missing" ] || { echo missing "$missing"; exit; }
+server_start "$1" >&2 || exit 1
+echo started
+printf '%s\n' "$BASE" "$STATE" "$DB"
+read -r _
+server_reports
+"""
+
+
+class Server:
+    """One of the set-ups of t/lib/servers.sh, ended with the test: with a
+    user admin of the PASSWORD above.  `one_worker` is for who replaces the
+    database file under it."""
+
+    def __init__(self, kind, one_worker=False):
+        self.bash = subprocess.Popen(
+            ["bash", "-c", SERVER, "bash", kind, "1" if one_worker else ""],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        atexit.register(self.stop)
+        word, _, rest = self.bash.stdout.readline().strip().partition(" ")
+        if word == "missing":
+            tap.skip_all("not installed: " + rest)
+        if word != "started":
+            tap.give_up("%s does not start" % kind)
+        self.base, self.state, self.database = (
+            self.bash.stdout.readline().strip() for _ in range(3))
+        with open(self.state + "/agent.token", encoding="ascii") as file:
+            self.token = file.read().strip()
+
+    def stop(self):
+        """What programs wrote to the logs that no program should write."""
+        if self.bash.stdin.closed:
+            return ""
+        self.bash.stdin.close()
+        reports = self.bash.stdout.read()
+        self.bash.wait(PATIENCE)
+        return reports
