@@ -11,7 +11,8 @@
 #define NO_COMMAND "N/A"
 #define NO_STATUS "stopped"
 
-/* What a filter matches everything with, for the original's clients. */
+/* What the original's clients write for any text; a % in a longer filter is
+ * itself. */
 #define ANY "%"
 
 struct listing {
