@@ -330,7 +330,8 @@ START_TEST(hosts_are_read_with_their_newest_command)
 	(void)given(&box, ",'hostname':'g','timestamp':2000", "", "");
 	box_run(&box, "UPDATE HostHeartbeats SET last_seen = " PAST
 		      " WHERE hostname = 'g'");
-	ck_assert_int_eq(host_each(box.store, add_host, &lines), 0);
+	ck_assert_int_eq(
+	    host_each(box.store, HOSTS_NEWEST_FIRST, add_host, &lines), 0);
 	ck_assert_str_eq(
 	    buf_text(&lines), "g silent - - idle\nh active - - idle\n");
 	(void)asked(&box, START_HOSTS "{'H':null}");
