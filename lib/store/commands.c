@@ -37,6 +37,25 @@ static const char insert_link[] =
 static const char select_links[] =
     "SELECT request_id FROM CommandRequests WHERE command_id = ?";
 
+/* The command ?1 as c, others of its host and kind as o that serve one of its
+ * requests.  Found by host, since a request may have thousands of commands. */
+#define FROM_RELATED                                                          \
+	" FROM ProfilingCommands c JOIN ProfilingCommands o"                  \
+	" ON o.service_name = c.service_name AND o.hostname = c.hostname"     \
+	" AND o.kind = c.kind WHERE c.command_id = ?1 AND EXISTS (SELECT 1"   \
+	"  FROM CommandRequests l JOIN CommandRequests m"                     \
+	"  ON m.command_id = o.command_id AND m.request_id = l.request_id"    \
+	"  WHERE l.command_id = c.command_id)"
+static const char select_heir[] =
+    "SELECT 1" FROM_RELATED " AND o.id > c.id"
+    " AND o.status NOT IN ('superseded', 'expired') LIMIT 1";
+static const char select_elders[] =
+    "SELECT o.combined_config" FROM_RELATED " AND o.id < c.id"
+    " AND o.sent_at IS NOT NULL AND o.combined_config ->> 'pids' IS NOT NULL"
+    " AND NOT EXISTS (SELECT 1 FROM ProfilingExecutions e"
+    "  WHERE e.command_id = o.command_id AND e.completed_at IS NOT NULL)"
+    " ORDER BY o.id";
+
 /* The numbers of requests, and the status that follows from them. */
 #define COUNT_CHANGES                                                         \
 	" n_commands = n_commands + ?2, n_waiting = n_waiting + ?3,"          \
@@ -286,4 +305,41 @@ command_expire(struct store *s, struct command *command, int64_t now_ms)
 		return 0;
 	return command_move(s, command, EVENT_EXPIRE, now_ms,
 	    "the host did not take it in time");
+}
+
+/* --- what stands for what -------------------------------------------------
+ */
+
+int
+command_has_heir(struct store *s, const struct command *command, bool *has)
+{
+	sqlite3_stmt *stmt =
+	    db_query(s, select_heir, "t", command->command_id);
+	int n = stmt ? db_step(s, stmt) : -1;
+
+	*has = n == 1;
+	if (n == 1)
+		(void)sqlite3_reset(stmt);
+	return n < 0 ? -1 : 0;
+}
+
+int
+command_add_elders(struct store *s, const struct command *command,
+    struct json_object **stop, bool *any)
+{
+	sqlite3_stmt *stmt =
+	    db_query(s, select_elders, "t", command->command_id);
+	int n = -1;
+
+	while (stmt && (n = db_step(s, stmt)) == 1) {
+		struct json_object *elder =
+				       json_tokener_parse(db_text(stmt, 0)),
+				   *both = command_merge_stops(*stop, elder);
+
+		json_object_put(elder);
+		json_object_put(*stop);
+		*stop = both;
+		*any = true;
+	}
+	return n;
 }

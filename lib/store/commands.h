@@ -64,4 +64,20 @@ int command_link(struct store *s, const char *command_id,
 int command_link_as(struct store *s, const char *command_id,
     enum command_state state, const char *other_command_id);
 
+/*
+ * A start that a process-level stop left stands for what remains of older
+ * ones of its kind, and serves all of their requests.
+ *
+ * Whether a newer command stands for this one; one that expired does not,
+ * since no host took it.
+ */
+int command_has_heir(
+    struct store *s, const struct command *command, bool *has_heir);
+
+/* Adds to a stop's pids those of the commands that this one stands for and
+ * that may be running: handed out, with no end reported.  *stop is replaced;
+ * *any becomes true where there are some. */
+int command_add_elders(struct store *s, const struct command *command,
+    struct json_object **stop, bool *any);
+
 #endif

@@ -18,14 +18,15 @@ static const char delete_old[] =
     "DELETE FROM ProfilingCommands WHERE id IN (SELECT id"
     " FROM ProfilingCommands WHERE ended_at IS NOT NULL"
     " AND ended_at < ? ORDER BY ended_at LIMIT ?)";
-/* the age of the newest command that is one too many */
+/* the newest command that is one too many; thousands may have ended in the
+ * same millisecond, and then the later made is the newer */
 static const char select_surplus[] =
-    "SELECT ended_at FROM ProfilingCommands WHERE ended_at IS NOT NULL"
-    " ORDER BY ended_at DESC LIMIT 1 OFFSET ?";
+    "SELECT ended_at, id FROM ProfilingCommands WHERE ended_at IS NOT NULL"
+    " ORDER BY ended_at DESC, id DESC LIMIT 1 OFFSET ?";
 static const char delete_surplus[] =
     "DELETE FROM ProfilingCommands WHERE id IN (SELECT id"
     " FROM ProfilingCommands WHERE ended_at IS NOT NULL"
-    " AND ended_at <= ? ORDER BY ended_at LIMIT ?)";
+    " AND (ended_at, id) <= (?1, ?3) ORDER BY ended_at, id LIMIT ?2)";
 static const char delete_requests[] =
     "DELETE FROM ProfilingRequests WHERE id IN (SELECT id"
     " FROM ProfilingRequests r WHERE created_at < ?1"
@@ -98,16 +99,18 @@ expire_all(struct store *s, int64_t now_ms, int64_t *total)
 /* --- deletion -------------------------------------------------------------
  */
 
-/* Runs a DELETE of at most BATCH rows up to a time until it is done. */
+/* Runs a DELETE of at most BATCH rows up to a time (and an id, where it is not
+ * 0 but the statement's third parameter) until it is done. */
 static int
-delete_all(struct store *s, const char *sql, const char *until, int64_t *total)
+delete_all(struct store *s, const char *sql, const char *until, int64_t id,
+    int64_t *total)
 {
 	int64_t n = BATCH;
 
 	while (n == BATCH) {
 		if (db_begin(s, DB_RELAXED) != 0 ||
-		    db_end(s, db_run(s, sql, "ti", until, (int64_t)BATCH)) !=
-			0)
+		    db_end(s, db_run(s, sql, id ? "tii" : "ti", until,
+				  (int64_t)BATCH, id)) != 0)
 			return -1;
 		n = db_changes(s);
 		*total += n;
@@ -125,10 +128,10 @@ delete_by_age(struct store *s, int64_t now_ms, struct housekeeping *done)
 		return -1;
 	clock_format(now_ms, now);
 	clock_format(now_ms - days * DAY_MS, until);
-	if (delete_all(s, delete_old, until, &done->deleted) != 0 ||
-	    delete_all(s, delete_requests, until, &done->requests) != 0)
+	if (delete_all(s, delete_old, until, 0, &done->deleted) != 0 ||
+	    delete_all(s, delete_requests, until, 0, &done->requests) != 0)
 		return -1;
-	return delete_all(s, delete_sessions, now, &done->sessions);
+	return delete_all(s, delete_sessions, now, 0, &done->sessions);
 }
 
 static int
@@ -136,7 +139,7 @@ delete_by_count(struct store *s, struct housekeeping *done)
 {
 	char until[CLOCK_TEXT] = "";
 	sqlite3_stmt *stmt;
-	int64_t keep;
+	int64_t keep, id;
 	int row;
 
 	if (setting_get(s, SETTING_KEEP_COMMANDS, &keep) != 0)
@@ -148,8 +151,9 @@ delete_by_count(struct store *s, struct housekeeping *done)
 	if (row != 1)
 		return row;
 	memcpy(until, db_text(stmt, 0), CLOCK_TEXT - 1);
+	id = db_int(stmt, 1);
 	(void)sqlite3_reset(stmt);
-	return delete_all(s, delete_surplus, until, &done->deleted);
+	return delete_all(s, delete_surplus, until, id, &done->deleted);
 }
 
 int

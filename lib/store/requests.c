@@ -150,11 +150,21 @@ stop_host(
 
 /* What a process-level stop finds among the starts of a host. */
 struct findings {
+	struct json_object
+	    *stop;    /* owned: the stop that may have to be sent */
+	bool touched; /* starts lose processes */
 	bool remain;  /* a start with the remaining processes follows */
-	bool emptied; /* one that the agent has in hand has none left */
+	bool emptied; /* what the agent may have in hand has none left */
 	bool others;  /* there are starts that it does not touch */
-	bool touched;
+	bool whole;   /* one of these is of the whole host */
 };
+
+/* What waits was asked for later than what remains of an older start. */
+static struct json_object *
+merge_rest(struct json_object *pending, struct json_object *rest)
+{
+	return command_merge_configs(rest, pending);
+}
 
 /* A start with what remains, for the same requests. */
 static int
@@ -163,10 +173,34 @@ start_rest(struct work *w, const struct target *target,
 {
 	char id[UUID_TEXT];
 
-	if (put_command(w, target->hostname, command->kind, rest,
-		command_merge_configs, id) != 0)
+	if (put_command(
+		w, target->hostname, command->kind, rest, merge_rest, id) != 0)
 		return -1;
 	return command_link_as(w->s, id, COMMAND_PENDING, command->command_id);
+}
+
+/* Where a start has begun, neither event can happen: the agent ends it. */
+static int
+reduce_to(struct work *w, const struct target *target, struct command *command,
+    struct json_object *rest, struct findings *found)
+{
+	found->remain = true;
+	if (command_move(w->s, command, EVENT_SUPERSEDE, w->now_ms,
+		"some of its processes were stopped") != 0)
+		return -1;
+	return start_rest(w, target, command, rest);
+}
+
+static int
+empty_start(struct work *w, struct command *command, struct findings *found)
+{
+	/* what was handed out may be running, whatever we know */
+	found->emptied |= command->state != COMMAND_PENDING;
+	if (command_add_elders(w->s, command, &found->stop, &found->emptied) !=
+	    0)
+		return -1;
+	return command_move(
+	    w->s, command, EVENT_CANCEL, w->now_ms, "stopped before it began");
 }
 
 /* Takes the processes out of one start that holds some of them. */
@@ -179,43 +213,38 @@ reduce_start(struct work *w, const struct target *target,
 	int result;
 
 	found->touched = true;
-	/* what was handed out may be running, whatever we know */
-	found->emptied |= !rest && command->state != COMMAND_PENDING;
-	/* where it has begun, neither event can happen: the agent ends it */
-	result = rest ? command_move(w->s, command, EVENT_SUPERSEDE, w->now_ms,
-			    "some of its processes were stopped")
-		      : command_move(w->s, command, EVENT_CANCEL, w->now_ms,
-			    "stopped before it began");
-	if (result == 0 && rest) {
-		found->remain = true;
-		result = start_rest(w, target, command, rest);
-	}
+	result = rest ? reduce_to(w, target, command, rest, found)
+		      : empty_start(w, command, found);
 	json_object_put(rest);
 	return result;
 }
 
 /*
- * Newest first, since a start that a process-level stop left (it has
- * stop_level) stands for what remains of the older ones of its kind: these
- * must not bring back what was stopped before.
+ * One that a newer start stands for must not bring back what was stopped
+ * before.  Newest first: what remains of an older one may merge into a newer
+ * one only when that has been reduced itself.
  */
 static int
 reduce_starts(struct work *w, const struct target *target,
     const struct commands *open, struct findings *found)
 {
-	bool settled[KIND_CONTINUOUS + 1] = { [KIND_STOP] = true };
-
 	for (size_t i = open->n; i-- > 0;) {
 		struct command *command = &open->list[i];
+		bool settled;
 
-		if (settled[command->kind])
+		if (command->kind == KIND_STOP)
 			continue;
-		if (!command_has_pids(command->config, target))
-			found->others = true;
-		else if (reduce_start(w, target, command, found) != 0)
+		if (command_has_heir(w->s, command, &settled) != 0)
 			return -1;
-		settled[command->kind] =
-		    json_member(command->config, "stop_level") != NULL;
+		if (settled)
+			continue;
+		if (command_has_pids(command->config, target)) {
+			if (reduce_start(w, target, command, found) != 0)
+				return -1;
+			continue;
+		}
+		found->others = true;
+		found->whole |= !json_member(command->config, "pids");
 	}
 	return 0;
 }
@@ -224,17 +253,21 @@ static int
 stop_processes(
     struct work *w, const struct target *target, const struct commands *open)
 {
-	struct findings found = { false, false, false, false };
+	struct findings found = { .stop =
+				      command_stop_process_config(target) };
+	int result = reduce_starts(w, target, open, &found);
 
-	if (reduce_starts(w, target, open, &found) != 0)
-		return -1;
-	if (found.touched && !found.remain && !found.others)
-		return send_stop(
-		    w, target->hostname, command_stop_host_config());
-	if (!found.remain || found.emptied)
-		return send_stop(
-		    w, target->hostname, command_stop_process_config(target));
-	return 0;
+	if (result == 0 && found.touched && !found.remain && !found.others) {
+		json_object_put(found.stop);
+		found.stop = command_stop_host_config();
+	} else if (found.remain && !found.emptied && !found.whole) {
+		json_object_put(found.stop);
+		found.stop = NULL; /* the starts that follow say it all */
+	}
+	if (result == 0 && found.stop)
+		return send_stop(w, target->hostname, found.stop);
+	json_object_put(found.stop);
+	return result;
 }
 
 /* --- the whole request ----------------------------------------------------

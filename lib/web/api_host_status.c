@@ -51,9 +51,9 @@ fits_one(const struct listing *l, enum filter_kind kind, const char *value,
 {
 	if (kind == FILTER_WORD)
 		return strcasecmp(value, filter) == 0;
-	if (strcmp(filter, ANY) == 0)
-		return true;
-	return l->exact ? strcmp(value, filter) == 0 : contains(value, filter);
+	if (l->exact)
+		return strcmp(value, filter) == 0;
+	return strcmp(filter, ANY) == 0 || contains(value, filter);
 }
 
 /* Whether any value of the filter fits; so does a filter that is not there. */

@@ -58,34 +58,6 @@ START_TEST(the_row_says_what_was_asked_by_whom_and_whence)
 }
 END_TEST
 
-START_TEST(a_summary_is_read)
-{
-	struct box box;
-	struct submission out;
-	struct request_summary summary;
-
-	box_open(&box);
-	ck_assert_int_eq(
-	    submit(&box,
-		START_HOSTS "{'h':null},"
-			    "'additional_args':{'enable_perfspect':true}",
-		&out),
-	    0);
-	ck_assert_int_eq(
-	    request_summary(box.store, out.request_id, &summary), 0);
-	ck_assert_str_eq(summary.service_name, "s");
-	ck_assert_str_eq(summary.request_type, "start");
-	ck_assert_str_eq(summary.status, "pending");
-	ck_assert_int_eq(summary.n_commands, 1);
-	ck_assert(summary.perfspect);
-	request_summary_free(&summary);
-	submission_free(&out);
-	ck_assert_int_eq(
-	    request_summary(box.store, "none", &summary), STORE_NOT_FOUND);
-	box_close(&box);
-}
-END_TEST
-
 /* start [1], start [2] before a heartbeat */
 START_TEST(a_start_merges_into_the_pending_one)
 {
@@ -362,7 +334,7 @@ START_TEST(texts_from_outside_are_bound_and_not_pasted)
 END_TEST
 
 HARNESS_MAIN("requests", each_host_has_a_command,
-    the_row_says_what_was_asked_by_whom_and_whence, a_summary_is_read,
+    the_row_says_what_was_asked_by_whom_and_whence,
     a_start_merges_into_the_pending_one, kinds_services_and_hosts_do_not_merge,
     a_start_never_merges_into_one_that_was_sent,
     host_names_compare_without_regard_to_case,
