@@ -147,7 +147,7 @@ check_hosts() {
 	like "$BODY" '>&lt;b&gt;&amp;amp;</td>' 'and so is markup in a service'
 	like "$BODY" '>&quot;&#39;</td>' 'and quotes in an address'
 	unlike "$BODY" '<script|<b>&' 'and none of it is markup'
-	like "$BODY" '3 hosts, 3 seen in the last 10 minutes' 'they are counted'
+	like "$BODY" '3 hosts, 3 active' 'they are counted'
 	like "$BODY" 'Start</button>' 'Start is there'
 	like "$BODY" 'Stop</button>' 'and Stop'
 	like "$BODY" 'role="tooltip"[^>]*>Enable Intel PerfSpect' \
