@@ -26,12 +26,14 @@ form() {
 	keep
 }
 # submit COOKIE PATH MEMBERS: with the token of that login's pages.
+declare -A tokens
 submit() {
-	local token
-	get /password "$1"
-	token=$(sed -n 's/.*name="form_token" value="\([0-9a-f]*\)".*/\1/p' \
-		"$TAP_TMP/body" | head -n 1)
-	form "$2" "$3&form_token=$token" "$1"
+	if [ -z "${tokens[$1]:-}" ]; then
+		get /password "$1"
+		tokens[$1]=$(sed -n 's/.*name="form_token" value="\([^"]*\).*/\1/p' \
+			"$TAP_TMP/body" | head -n 1)
+	fi
+	form "$2" "$3&form_token=${tokens[$1]}" "$1"
 }
 # follow COOKIE: the page that a redirect leads to, by a browser's rules.
 follow() {

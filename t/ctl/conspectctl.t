@@ -110,7 +110,8 @@ check_places() {
 		'and a newer schema, with the way out'
 }
 
-# Root may write everywhere: another user tries then.
+# Root may write everywhere: another user tries then, with a copy of the
+# program that it can reach (under valgrind BUILDDIR has a script).
 check_unwritable() {
 	local dir=$TAP_TMP/closed as=()
 	mkdir "$dir"
@@ -119,7 +120,8 @@ check_unwritable() {
 	chmod 0555 "$dir"
 	chmod 0755 "$TAP_TMP"
 	[ "$(id -u)" != 0 ] || as=(setpriv --reuid=65534 --clear-groups)
-	"${as[@]}" "$BUILDDIR/conspectctl" --db "$dir/x.db" user list \
+	cp "${TOP_BUILDDIR:-$BUILDDIR}/conspectctl" "$TAP_TMP/conspectctl"
+	"${as[@]}" "$TAP_TMP/conspectctl" --db "$dir/x.db" user list \
 		>/dev/null 2>"$TAP_TMP/err"
 	is $? 1 'a directory that may not be written is an error'
 	like "$(cat "$TAP_TMP/err")" \
