@@ -127,10 +127,28 @@ start_failed(struct child *c, int writing, struct reason *why)
 	    why, "cannot start a child process: %s", strerror(error));
 }
 
+/*
+ * With all signals held back: the child must not run a handler of the
+ * parent's, should it be told to end before it has reset them.
+ */
+static pid_t
+fork_quietly(const struct child_plan *plan, int out)
+{
+	pid_t parent = getpid(), pid;
+	sigset_t all, before;
+
+	sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, &before);
+	pid = fork();
+	if (pid == 0)
+		become_child(plan, out, parent);
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	return pid;
+}
+
 int
 child_start(struct child *c, const struct child_plan *plan, struct reason *why)
 {
-	pid_t parent = getpid();
 	int ends[2];
 
 	*c = (struct child) { .pidfd = -1,
@@ -143,11 +161,9 @@ child_start(struct child *c, const struct child_plan *plan, struct reason *why)
 	if (pipe2(ends, O_CLOEXEC))
 		return start_failed(c, -1, why);
 	c->out = ends[0];
-	c->pid = fork();
+	c->pid = fork_quietly(plan, ends[1]);
 	if (c->pid < 0)
 		return start_failed(c, ends[1], why);
-	if (c->pid == 0)
-		become_child(plan, ends[1], parent);
 	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0U);
 	/* without the call (before Linux 5.3, under valgrind) the child is
 	 * looked at now and then: child_next_ms() */

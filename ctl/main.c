@@ -193,7 +193,7 @@ main(int argc, char **argv)
 		   *db = env && *env ? env : DEFAULT_DB;
 	struct ctl_args args = { 0 };
 	const struct command *command;
-	int given, used = 0, left;
+	int given, used = 0, left, wanted;
 
 	log_to_stderr("conspectctl");
 	/* errors are printed once, by ctl_fail() */
@@ -206,9 +206,10 @@ main(int argc, char **argv)
 	if (!command)
 		return usage("which command?");
 	left = argc - optind - used;
-	if (left != command->needs_name)
-		return usage(command->needs_name ? "a NAME is needed"
-						 : "too many arguments");
+	wanted = command->needs_name ? 1 : 0;
+	if (left != wanted)
+		return usage(
+		    left < wanted ? "a NAME is needed" : "too many arguments");
 	if (given & ~(int)command->options)
 		return usage("an option does not belong to this command");
 	args.name = command->needs_name ? argv[optind + used] : NULL;

@@ -2,6 +2,7 @@
 
 #include "core/clock.h"
 #include "core/mem.h"
+#include "core/utf8.h"
 
 #include <errno.h>
 #include <math.h>
@@ -55,7 +56,8 @@ fault_add(struct faults *faults, const struct place *at, const char *type,
 	va_list ap;
 
 	va_start(ap, format);
-	(void)vsnprintf(msg, sizeof msg, format, ap);
+	if (vsnprintf(msg, sizeof msg, format, ap) >= (int)sizeof msg)
+		msg[utf8_valid_prefix(msg, sizeof msg - 1)] = '\0';
 	va_end(ap);
 	add_place(loc, at);
 	append(faults, fault_of(loc, type, msg));
@@ -229,6 +231,20 @@ field_name(const char *text, size_t len, const char *what,
 
 /* --- one function per kind ----------------------------------------------- */
 
+static bool
+counts_as_text(const struct field *f, struct json_object *value)
+{
+	switch (json_object_get_type(value)) {
+	case json_type_string:
+		return true;
+	case json_type_int:
+	case json_type_double:
+		return f->flags & FIELD_NUMBER;
+	default:
+		return false;
+	}
+}
+
 static void
 read_text(const struct field *f, struct json_object *value,
     const struct place *at, const char **to, struct faults *faults)
@@ -236,12 +252,14 @@ read_text(const struct field *f, struct json_object *value,
 	const char *text;
 	size_t len;
 
-	if (!json_object_is_type(value, json_type_string)) {
+	if (!counts_as_text(f, value)) {
 		fault_add(faults, at, "type_error.str", "str type expected");
 		return;
 	}
 	text = json_object_get_string(value);
-	len = (size_t)json_object_get_string_len(value);
+	len = json_object_is_type(value, json_type_string)
+		  ? (size_t)json_object_get_string_len(value)
+		  : strlen(text);
 	if (f->kind == FIELD_NAME) {
 		if (field_name(text, len, f->name, at, faults))
 			*to = text;

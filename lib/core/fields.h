@@ -87,6 +87,7 @@ enum field_flag {
 	FIELD_NULLABLE = 2, /* null leaves FIELD_NULL, NULL or the default */
 	FIELD_LOOSE = 4,    /* FIELD_WORD: any other type, null too, gets
 			       `message` and not its type's own */
+	FIELD_NUMBER = 8,   /* FIELD_TEXT: a number counts, as its text */
 };
 
 struct field {

@@ -58,15 +58,10 @@ store_schema_version(struct store *s)
 static int
 execute(struct store *s, const char *sql, const char *what, struct reason *why)
 {
-	char *message = NULL;
-
-	if (sqlite3_exec(s->db, sql, NULL, NULL, &message) == SQLITE_OK)
+	if (sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK)
 		return 0;
-	(void)reason_set(why, "database %s: %s: %s", s->path, what,
-	    message ? message : "out of memory");
-	log_error("%s", why->text);
-	sqlite3_free(message);
-	return -1;
+	(void)db_fail(s, what);
+	return reason_set(why, "%s: %s", s->why.text, what);
 }
 
 /*
@@ -207,17 +202,20 @@ static int
 apply_in_transaction(
     struct store *s, const struct migration *m, struct reason *why)
 {
-	int result = 0;
+	bool todo;
 
 	if (db_begin(s, DB_DURABLE) != 0) {
 		*why = s->why;
 		return -1;
 	}
 	/* another program may have done it since */
-	if (store_schema_version(s) < m->version)
-		result = apply(s, m, why);
-	if (db_end(s, result) == 0)
+	todo = store_schema_version(s) < m->version;
+	if (db_end(s, todo ? apply(s, m, why) : 0) == 0) {
+		if (todo)
+			log_info("database %s: applied migration %s", s->path,
+			    m->name);
 		return 0;
+	}
 	if (!why->text[0])
 		*why = s->why;
 	return -1;
@@ -251,11 +249,8 @@ db_migrate(struct store *s, struct reason *why)
 		return -1;
 	version = store_schema_version(s);
 	for (size_t i = 0; i < n_migrations; i++)
-		if (migrations[i].version > version) {
-			if (apply_in_transaction(s, &migrations[i], why) != 0)
-				return -1;
-			log_info("database %s: applied migration %s", s->path,
-			    migrations[i].name);
-		}
+		if (migrations[i].version > version &&
+		    apply_in_transaction(s, &migrations[i], why) != 0)
+			return -1;
 	return 0;
 }

@@ -1,5 +1,6 @@
 #include "store/db.h"
 
+#include "core/clock.h"
 #include "core/log.h"
 #include "core/mem.h"
 
@@ -16,6 +17,9 @@
 
 /* A web request waits this long for another writer, then answers 503. */
 #define BUSY_MS 5000
+#define RETRY_MS 5
+
+#define SET_WAL "PRAGMA journal_mode = WAL"
 
 /* The write-ahead log is cut back to this after a checkpoint: long readers
  * let it grow. */
@@ -25,14 +29,16 @@
 #define CIFS_MAGIC 0xff534d42u
 #define SMB2_MAGIC 0xfe534d42u
 
-/* --- what can be said before SQLite is asked ------------------------------
- */
+/* --- before SQLite is asked --------------------------------------------- */
 
+/* Leaves errno alone: it stands beside strerror(errno). */
 static const char *
 user_name(void)
 {
+	int error = errno;
 	const struct passwd *user = getpwuid(geteuid());
 
+	errno = error;
 	return user ? user->pw_name : "?";
 }
 
@@ -107,11 +113,28 @@ check_place(const char *path, enum store_failure *failure, struct reason *why)
 
 /* --- opening ------------------------------------------------------------- */
 
+/*
+ * Here SQLite does not wait for a lock, since two connections that wait for
+ * each other's would do so for ever: programs that open a new database at
+ * once need another try.
+ */
+static int
+set_wal(struct store *s)
+{
+	int64_t until = clock_mono_ms() + BUSY_MS;
+	int code;
+
+	do
+		code = sqlite3_exec(s->db, SET_WAL, NULL, NULL, NULL);
+	while ((code & 0xff) == SQLITE_BUSY && clock_mono_ms() < until &&
+	       sqlite3_sleep(RETRY_MS) >= 0);
+	return code == SQLITE_OK ? 0 : db_fail(s, SET_WAL);
+}
+
 static int
 configure(struct store *s)
 {
 	static const char *const pragmas[] = {
-		"PRAGMA journal_mode = WAL",
 		SET_WAL_LIMIT,
 		"PRAGMA foreign_keys = ON",
 		"PRAGMA synchronous = FULL",
@@ -119,6 +142,8 @@ configure(struct store *s)
 
 	(void)sqlite3_extended_result_codes(s->db, 1);
 	(void)sqlite3_busy_timeout(s->db, BUSY_MS);
+	if (set_wal(s) != 0)
+		return -1;
 	for (size_t i = 0; i < sizeof pragmas / sizeof *pragmas; i++)
 		if (db_run(s, pragmas[i], "") != 0)
 			return -1;

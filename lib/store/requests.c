@@ -40,11 +40,26 @@ struct work {
 /* --- one command ----------------------------------------------------------
  */
 
+/* Whether the host at work has it already: a host has at most one pending
+ * command of a kind, so that only the last few can be its own. */
+static bool
+is_noted(const struct submission *out, const char *command_id)
+{
+	size_t i = out->n_commands;
+
+	for (int kind = 0; i > 0 && kind <= KIND_CONTINUOUS; kind++)
+		if (strcmp(out->command_ids[--i], command_id) == 0)
+			return true;
+	return false;
+}
+
 static void
 note_command(struct work *w, const char *command_id)
 {
 	struct submission *out = w->out;
 
+	if (is_noted(out, command_id))
+		return;
 	out->command_ids = mem_grow(
 	    out->command_ids, out->n_commands + 1, sizeof *out->command_ids);
 	memcpy(out->command_ids[out->n_commands++], command_id, UUID_TEXT);

@@ -61,9 +61,10 @@ struct web_request {
 	const struct web_app *app;
 	enum method method;
 	bool head;
-	char
-	    *path; /* of PATH_INFO: begins with /, no // and no / at the end */
-	const char *query;        /* as sent */
+	/* of PATH_INFO: begins with /, no // and no / at the end */
+	char *path;
+	size_t depth;      /* of the address as it was sent: 0 at the root */
+	const char *query; /* as sent */
 	const char *content_type; /* or NULL, as all below */
 	const char *content_length;
 	const char *transfer_encoding;
