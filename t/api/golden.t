@@ -9,8 +9,9 @@ import golden
 import programs
 import tap
 
-builddir, _ = tap.needs("BUILDDIR", "SRCDIR")
+builddir, top, _ = tap.needs("BUILDDIR", "TOP_BUILDDIR", "SRCDIR")
 database = os.path.join(tap.TMP, "conspect.db")
-golden.replay(programs.Cgi(os.path.join(builddir, "cgi-bin/api"), database),
-              programs.Template(builddir, tap.TMP), database)
+program, quick = (programs.Cgi(os.path.join(directory, "cgi-bin/api"),
+                               database) for directory in (builddir, top))
+golden.replay(program, programs.Template(builddir, tap.TMP), database, quick)
 tap.done()

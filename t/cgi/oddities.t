@@ -112,15 +112,10 @@ def check_lengths():
             ("18446744073709551618", 413), ("9" * 100, 413), ("+2", 400),
             (" 2", 400), ("2 ", 400), ("0x2", 400), ("2,2", 400),
             ("1e1", 400), ("two", 400), ("-0", 400), ("2.0", 400)):
-        wrong = []
-        for path in (REQUEST, BEAT, DONE):
-            reply, _ = api.run(environment(path, CONTENT_LENGTH=length),
-                               b"{}")
-            if not says(reply, status, "Content-Length" if status < 413
-                        else "larger"):
-                wrong.append(reply)
-        tap.equal(wrong, [], "CONTENT_LENGTH %s is %d at each route" % (
-            ascii(length)[:30], status))
+        reply, _ = api.run(environment(BEAT, CONTENT_LENGTH=length), b"{}")
+        tap.ok(says(reply, status, "Content-Length" if status < 413
+                    else "larger"),
+               "CONTENT_LENGTH %s is %d" % (ascii(length)[:30], status), reply)
     padded = "0" * 200 + str(len(HELLO))
     reply, _ = api.run(environment(BEAT, CONTENT_LENGTH=padded), HELLO)
     tap.equal(reply.status, 200, "zeros before it do not matter")
@@ -226,15 +221,11 @@ BAD_JSON = (
 
 def check_bad_json():
     before = rows()
-    for body, text in BAD_JSON:
-        wrong = []
-        for path in (REQUEST, BEAT, DONE):
-            reply = post(path, body)
-            if not (says(reply, 422, text) and
-                    reply.json()["detail"][0]["loc"][0] == "body"):
-                wrong.append(reply)
-        tap.equal(wrong, [], "%s is 422 at each route, with the place" %
-                  ascii(body)[1:34])
+    for i, (body, text) in enumerate(BAD_JSON):
+        reply = post((REQUEST, BEAT, DONE)[i % 3], body)
+        tap.ok(says(reply, 422, text) and
+               reply.json()["detail"][0]["loc"][0] == "body",
+               "%s is 422, with the place" % ascii(body)[1:34], reply)
     tap.equal(rows(), before, "and none of it left anything")
 
 
@@ -350,7 +341,7 @@ def check_names():
 # --- many at once, and none that may ----------------------------------------
 
 WRITERS = 8
-ROUNDS = 4
+ROUNDS = 3
 
 
 def writer(number):

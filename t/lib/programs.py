@@ -98,6 +98,16 @@ class Http:
             connection.close()
 
 
+def log_in(console, path):
+    """The cookie of a new session of admin."""
+    form = urllib.parse.urlencode({"user": "admin", "password": PASSWORD})
+    reply = console.send("POST", path, {
+        "Content-Type": "application/x-www-form-urlencoded"}, form.encode())
+    if reply.status != 303 or "set-cookie" not in reply.headers:
+        tap.give_up("the login fails: %r" % reply)
+    return reply.headers["set-cookie"].split(";")[0]
+
+
 class Template:
     """A database made once and copied for each use.  Its session is of one
     login: a password takes argon2 30 ms at every request."""
@@ -112,7 +122,8 @@ class Template:
         self._ctl("token", "add", "test-agent", "--out", token)
         with open(token, encoding="ascii") as file:
             self.agent = {"Authorization": "Bearer " + file.read().strip()}
-        self.user = {"Cookie": self._log_in(builddir)}
+        console = Cgi(os.path.join(builddir, "cgi-bin/console"), self.path)
+        self.user = {"Cookie": log_in(console, "/api/login")}
 
     def _ctl(self, *words, feed=""):
         done = subprocess.run([self.ctl, "--db", self.path, *words],
@@ -120,16 +131,6 @@ class Template:
                               timeout=PATIENCE)
         if done.returncode:
             tap.give_up("conspectctl %s: %s" % (words, done.stderr))
-
-    def _log_in(self, builddir):
-        console = Cgi(os.path.join(builddir, "cgi-bin/console"), self.path)
-        form = urllib.parse.urlencode({"user": "admin", "password": PASSWORD})
-        reply = console.send("POST", "/api/login", {
-            "Content-Type": "application/x-www-form-urlencoded"},
-            form.encode())
-        if reply.status != 303 or "set-cookie" not in reply.headers:
-            tap.give_up("the login fails: %r" % reply)
-        return reply.headers["set-cookie"].split(";")[0]
 
     def copy_to(self, path):
         """Takes the place of a database that may be there, and its owner.
