@@ -4,12 +4,14 @@
 #include "core/log.h"
 #include "core/utf8.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define DEFAULT_DB LOCALSTATEDIR "/lib/conspect/conspect.db"
 
@@ -66,12 +68,6 @@ ctl_fail(const char *format, ...)
 	(void)fputc('\n', stderr);
 	va_end(ap);
 	return CTL_FAILED;
-}
-
-int
-ctl_store_fail(const struct store *store)
-{
-	return ctl_fail("%s", store_failure_text(store));
 }
 
 bool
@@ -137,6 +133,12 @@ run(const struct command *command, const char *db, const struct ctl_args *args)
 
 	if (secret_init() != 0)
 		return CTL_FAILED;
+	/* a name that is mistyped must not become a database */
+	if (command->run != ctl_migrate && access(db, F_OK) != 0 &&
+	    errno == ENOENT)
+		return ctl_fail("there is no database %s: conspectctl "
+				"migrate makes one",
+		    db);
 	if (store_open(db, &store, &failure, &why) != 0)
 		return ctl_fail("%s", why.text);
 	status = command->run(store, args);

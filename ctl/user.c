@@ -122,7 +122,7 @@ ctl_user_add(struct store *store, const struct ctl_args *args)
 				"user password changes the password",
 		    args->name);
 	if (result != 0)
-		return ctl_store_fail(store);
+		return CTL_STORE_FAILED;
 	(void)printf("user %s added as %s\n", args->name, role_names[role]);
 	return CTL_OK;
 }
@@ -144,7 +144,7 @@ ctl_user_password(struct store *store, const struct ctl_args *args)
 		result = user_set_password(store, &user, hash);
 	user_free(&user);
 	if (result != 0)
-		return ctl_store_fail(store);
+		return CTL_STORE_FAILED;
 	(void)printf("password of %s changed, sessions ended\n", args->name);
 	return CTL_OK;
 }
@@ -162,7 +162,7 @@ ctl_user_list(struct store *store, const struct ctl_args *args)
 {
 	(void)args;
 	return user_list(store, print_user, NULL) == 0 ? CTL_OK
-						       : ctl_store_fail(store);
+						       : CTL_STORE_FAILED;
 }
 
 int
@@ -178,6 +178,6 @@ ctl_user_remove(struct store *store, const struct ctl_args *args)
 		return ctl_fail(
 		    "%s is the last admin: add another one first", args->name);
 	default:
-		return ctl_store_fail(store);
+		return CTL_STORE_FAILED;
 	}
 }

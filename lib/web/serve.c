@@ -106,6 +106,12 @@ is_on(const char *value)
 	       (strcasecmp(value, "on") == 0 || strcmp(value, "1") == 0);
 }
 
+static bool
+is_https(const char *scheme)
+{
+	return scheme && strcasecmp(scheme, "https") == 0;
+}
+
 static void
 read_environment(const struct exchange *x, struct web_request *request)
 {
@@ -128,7 +134,9 @@ read_environment(const struct exchange *x, struct web_request *request)
 	request->origin = variable(x, "HTTP_ORIGIN");
 	request->host = variable(x, "HTTP_HOST");
 	request->remote_address = variable(x, "REMOTE_ADDR");
-	request->secure = is_on(variable(x, "HTTPS"));
+	/* a proxy may end TLS; who lies here hurts its own cookie only */
+	request->secure = is_on(variable(x, "HTTPS")) ||
+			  is_https(variable(x, "HTTP_X_FORWARDED_PROTO"));
 }
 
 /* --- one request ------------------------------------------------------------
