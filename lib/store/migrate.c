@@ -60,8 +60,9 @@ execute(struct store *s, const char *sql, const char *what, struct reason *why)
 {
 	if (sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK)
 		return 0;
-	(void)db_fail(s, what);
-	return reason_set(why, "%s: %s", s->why.text, what);
+	(void)reason_set(
+	    why, "database %s: %s: %s", s->path, what, sqlite3_errmsg(s->db));
+	return db_fail(s, what);
 }
 
 /*
