@@ -24,6 +24,11 @@
 #define SWEEP_STEP_MS 100
 /* How often a killed child is looked at, should its pidfd fail. */
 #define KILL_STEP_MS 1000
+/* How often a child without a pidfd is looked at (Linux before 5.3, and
+ * valgrind). */
+#define BLIND_STEP_MS 200
+/* Descriptors that are closed one by one where there is no close_range(). */
+#define CLOSE_MAX 4096
 
 /* An exit status that no program uses for its own ends, as in the shell. */
 #define EXIT_NOT_STARTED 127
@@ -71,7 +76,10 @@ redirect(int out)
 	(void)dup2(out, STDOUT_FILENO);
 	(void)dup2(out, STDERR_FILENO);
 	/* not one of the agent's descriptors is the child's business */
-	(void)syscall(SYS_close_range, 3U, ~0U, 0U);
+	if (syscall(SYS_close_range, 3U, ~0U, 0U) == 0)
+		return;
+	for (int fd = 3; fd < CLOSE_MAX; fd++)
+		(void)close(fd);
 }
 
 static void __attribute__((noreturn))
@@ -165,16 +173,6 @@ child_start(struct child *c, const struct child_plan *plan, struct reason *why)
 	if (c->pid < 0)
 		return start_failed(c, ends[1], why);
 	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0U);
-	/* without the call (before Linux 5.3, under valgrind) the child is
-	 * looked at now and then: child_next_ms() */
-	if (c->pidfd < 0 && errno != ENOSYS) {
-		int error = errno;
-
-		(void)kill(c->pid, SIGKILL);
-		(void)waitpid(c->pid, NULL, 0);
-		errno = error;
-		return start_failed(c, ends[1], why);
-	}
 	close(ends[1]);
 	(void)fcntl(c->out, F_SETFL, O_NONBLOCK);
 	c->stage = CHILD_RUNS;
@@ -365,14 +363,12 @@ child_tick(struct child *c, int64_t now)
 int64_t
 child_next_ms(const struct child *c)
 {
-	if (c->stage == CHILD_NONE)
-		return INT64_MAX;
-	if (c->stage < CHILD_SWEEPS && c->pidfd < 0) {
-		int64_t look = clock_mono_ms() + SWEEP_STEP_MS;
+	bool blind = c->pidfd < 0 && c->stage != CHILD_SWEEPS;
+	int64_t look = blind ? clock_mono_ms() + BLIND_STEP_MS : INT64_MAX;
 
-		return look < c->next_ms ? look : c->next_ms;
-	}
-	return c->next_ms;
+	if (c->stage == CHILD_NONE || c->stage == CHILD_OVER)
+		return INT64_MAX;
+	return look < c->next_ms ? look : c->next_ms;
 }
 
 size_t

@@ -35,6 +35,7 @@ set_up(void)
 		.gprofiler_path = script };
 	env = (struct run_env) { .options = &o, .token = "secret-token" };
 	ck_assert_int_eq(state_open(state_dir, &env.state, &why), 0);
+	hold = false;
 	q = queue_new(&env);
 	log_to_buf(&log_lines);
 }
@@ -173,6 +174,8 @@ END_TEST
 
 START_TEST(a_stop_ends_all_and_comes_last)
 {
+	char *text;
+
 	START(11, CONTINUOUS);
 	START(12, "{}");
 	hold = true;
@@ -182,9 +185,13 @@ START_TEST(a_stop_ends_all_and_comes_last)
 	expect_in_hand("[" HAND("11", "running") "," HAND(
 	    "12", "running") "," HAND("14", "accepted") "]");
 	run_dry();
-	expect("11 stopped stopped by " ID("14") ";"
-						 "12 stopped stopped by " ID(
-						     "14") ";14 completed -;");
+	text = reports(); /* which of the two ends first is not promised */
+	ck_assert_ptr_nonnull(
+	    strstr(text, "11 stopped stopped by " ID("14") ";"));
+	ck_assert_ptr_nonnull(
+	    strstr(text, "12 stopped stopped by " ID("14") ";"));
+	ck_assert_ptr_nonnull(strstr(text, ";14 completed -;"));
+	free(text);
 }
 END_TEST
 
