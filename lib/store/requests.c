@@ -62,6 +62,24 @@ note_command(struct work *w, const char *command_id)
 	memcpy(out->command_ids[out->n_commands++], command_id, UUID_TEXT);
 }
 
+/* The host's pending command of a kind; one that has waited too long is given
+ * up first, since what is asked now must not revive it. */
+static int
+pending_in_time(struct work *w, const char *hostname, enum command_kind kind,
+    struct command *pending)
+{
+	int result = command_pending(
+	    w->s, hostname, w->request->service_name, kind, pending);
+
+	if (result != 0)
+		return result;
+	result = command_expire(w->s, pending, w->now_ms);
+	if (result == 0 && !command_state_is_end(pending->state))
+		return 0;
+	json_object_put(pending->config);
+	return result == 0 ? STORE_NOT_FOUND : result;
+}
+
 /*
  * Puts a config where the host will find it: by `merge` into the pending
  * command of the kind, or into a new command, whose id goes to id.
@@ -80,8 +98,7 @@ put_command(struct work *w, const char *hostname, enum command_kind kind,
 		.created_ms = w->now_ms,
 		.expires_ms = w->expires_ms };
 	struct command pending;
-	int result = command_pending(
-	    w->s, hostname, w->request->service_name, kind, &pending);
+	int result = pending_in_time(w, hostname, kind, &pending);
 
 	if (result == STORE_NOT_FOUND) {
 		result = command_insert(w->s, &new, id);
@@ -139,7 +156,8 @@ stop_host(
 	for (size_t i = 0; i < open->n; i++) {
 		struct command *command = &open->list[i];
 
-		/* what has begun, where this cannot happen, the stop ends */
+		/* what has begun, where this cannot happen, the stop ends;
+		 * nor can it where the command has just expired */
 		if (command->kind != KIND_STOP &&
 		    command_move(w->s, command, EVENT_CANCEL, w->now_ms,
 			"stopped before it began") != 0)
@@ -232,7 +250,8 @@ reduce_starts(struct work *w, const struct target *target,
 		struct command *command = &open->list[i];
 		bool settled;
 
-		if (command->kind == KIND_STOP)
+		if (command->kind == KIND_STOP ||
+		    command_state_is_end(command->state))
 			continue;
 		if (command_has_heir(w->s, command, &settled) != 0)
 			return -1;
@@ -282,9 +301,13 @@ stop_on_host(struct work *w, const struct target *target)
 	if (commands_load(
 		w->s, target->hostname, w->request->service_name, &open) != 0)
 		return -1;
-	result = w->request->stop_level == STOP_HOST
-		     ? stop_host(w, target, &open)
-		     : stop_processes(w, target, &open);
+	result = 0;
+	for (size_t i = 0; result == 0 && i < open.n; i++)
+		result = command_expire(w->s, &open.list[i], w->now_ms);
+	if (result == 0)
+		result = w->request->stop_level == STOP_HOST
+			     ? stop_host(w, target, &open)
+			     : stop_processes(w, target, &open);
 	commands_free(&open);
 	return result;
 }

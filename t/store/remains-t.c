@@ -183,6 +183,29 @@ START_TEST(a_rest_that_expired_stands_for_nothing)
 }
 END_TEST
 
+#define OVERDUE                                                               \
+	"UPDATE ProfilingCommands SET expires_at = "                          \
+	"'2001-01-01T00:00:00.000Z'"
+
+/* A host was off for too long; what is asked now is not what it missed. */
+START_TEST(nothing_revives_what_has_waited_too_long)
+{
+	struct box box;
+
+	box_open(&box);
+	(void)asked(&box, START_HOSTS "{'h':[1,2]}");
+	box_run(&box, OVERDUE);
+	(void)asked(&box, START_HOSTS "{'h':[3,4]}");
+	commands_are(&box, "expired adhoc, pending adhoc");
+	waiting_are(&box, "adhoc [3,4]");
+	box_run(&box, OVERDUE);
+	(void)asked(&box, STOP_HOSTS "{'h':[3]}");
+	commands_are(&box, "expired adhoc, expired adhoc, pending stop");
+	waiting_are(&box, "stop [3]");
+	box_close(&box);
+}
+END_TEST
+
 /* A stop of two processes one after the other, of a run of both. */
 START_TEST(a_host_stop_follows_when_the_last_rest_is_emptied)
 {
@@ -206,4 +229,5 @@ HARNESS_MAIN("remains", a_late_report_does_not_bring_back_what_was_stopped,
     what_never_left_needs_no_stop, a_whole_host_run_beside_a_rest_is_told,
     a_rest_does_not_override_what_was_asked_for_since,
     a_rest_that_expired_stands_for_nothing,
+    nothing_revives_what_has_waited_too_long,
     a_host_stop_follows_when_the_last_rest_is_emptied)
