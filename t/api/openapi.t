@@ -454,6 +454,14 @@ def check_persons():
         api.call(method, here, RIGHT[who], body)
 
 
+def check_health():
+    """Credentials, right or wrong, make no difference to it."""
+    for who in api.who:
+        for method in ("get", "head"):
+            reply = api.call(method, "/healthz", who)
+            tap.equal(reply.status, 200, "%s /healthz as %s" % (method, who))
+
+
 def check_bodies():
     large = b" " * (1024 * 1024 + 1)
     for path, method, operation in operations():
@@ -724,6 +732,7 @@ check_recorded()
 check_served()
 check_request_examples()
 check_persons()
+check_health()
 check_bodies()
 check_gets()
 check_elsewhere()
