@@ -218,6 +218,7 @@ read_sort(struct listing *l, const char *value, const struct place *query,
 {
 	struct place at = { query, "sort", 0 };
 
+	l->sort = NULL;
 	l->descending = *value == '-';
 	for (size_t i = 0; sorts[i]; i++)
 		if (strcmp(value + l->descending, sorts[i]) == 0)

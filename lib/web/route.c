@@ -135,6 +135,9 @@ admit(struct web_request *request, struct web_reply *reply,
 		refuse_person(request, reply, route->who);
 		break;
 	case AUTH_WAIT:
+		/* what is for everyone is also for who must wait */
+		if (route->who == WHO_ANYONE)
+			return true;
 		reply_wait(request, reply, wait_ms);
 		break;
 	case AUTH_FAILED:
