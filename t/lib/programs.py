@@ -33,6 +33,16 @@ class Reply:
         return "%d %r %r" % (self.status, self.headers, self.body[:2000])
 
 
+def says(reply, status, text):
+    """{"detail": ...} with this status, and this in it."""
+    try:
+        value = reply.json()
+    except ValueError:
+        return False
+    return (reply.status == status and set(value) == {"detail"} and
+            text in json.dumps(value["detail"], ensure_ascii=False))
+
+
 class Cgi:
     """One program started for each request, as RFC 3875 has it."""
 
@@ -98,6 +108,16 @@ class Http:
             connection.close()
 
 
+def log_in(console, path):
+    """The cookie of a new session of admin."""
+    form = urllib.parse.urlencode({"user": "admin", "password": PASSWORD})
+    reply = console.send("POST", path, {
+        "Content-Type": "application/x-www-form-urlencoded"}, form.encode())
+    if reply.status != 303 or "set-cookie" not in reply.headers:
+        tap.give_up("the login fails: %r" % reply)
+    return reply.headers["set-cookie"].split(";")[0]
+
+
 class Template:
     """A database made once and copied for each use.  Its session is of one
     login: a password takes argon2 30 ms at every request."""
@@ -112,7 +132,8 @@ class Template:
         self._ctl("token", "add", "test-agent", "--out", token)
         with open(token, encoding="ascii") as file:
             self.agent = {"Authorization": "Bearer " + file.read().strip()}
-        self.user = {"Cookie": self._log_in(builddir)}
+        console = Cgi(os.path.join(builddir, "cgi-bin/console"), self.path)
+        self.user = {"Cookie": log_in(console, "/api/login")}
 
     def _ctl(self, *words, feed=""):
         done = subprocess.run([self.ctl, "--db", self.path, *words],
@@ -120,16 +141,6 @@ class Template:
                               timeout=PATIENCE)
         if done.returncode:
             tap.give_up("conspectctl %s: %s" % (words, done.stderr))
-
-    def _log_in(self, builddir):
-        console = Cgi(os.path.join(builddir, "cgi-bin/console"), self.path)
-        form = urllib.parse.urlencode({"user": "admin", "password": PASSWORD})
-        reply = console.send("POST", "/api/login", {
-            "Content-Type": "application/x-www-form-urlencoded"},
-            form.encode())
-        if reply.status != 303 or "set-cookie" not in reply.headers:
-            tap.give_up("the login fails: %r" % reply)
-        return reply.headers["set-cookie"].split(";")[0]
 
     def copy_to(self, path):
         """Takes the place of a database that may be there, and its owner.
