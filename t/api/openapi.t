@@ -530,6 +530,36 @@ def check_elsewhere():
                           "and Allow names what is")
 
 
+# --- the manual --------------------------------------------------------------
+
+def check_manual():
+    """conspect-api(7) names all that is described."""
+    with open(os.path.join(srcdir, "man/conspect-api.7"),
+              encoding="utf-8") as file:
+        page = file.read()
+    words = set(re.split(r"[\s,/?&=()]+", page))
+    names = {name for at, value in walk(COMPONENTS["schemas"])
+             if at.endswith("/properties") and "/Description/" not in at
+             for name in value}
+    names |= {resolve(p)["name"] for _, _, o in operations()
+              for p in o.get("parameters", [])} - {"request_id"}
+    names |= {word for at, value in walk(COMPONENTS["schemas"])
+              if at.endswith("/enum") for word in value if word != "N/A"}
+    names |= {status for _, _, o in operations() for status in o["responses"]}
+    names |= set(NOWHERE)
+    # json_invalid's: ctx.error stands there, input is {}
+    tap.equal(sorted(names - words - {"error", "ctx", "input"}), [],
+              "the manual names every member, parameter, word and status")
+    tap.equal([p for p in DOC["paths"] if p.replace("{request_id}", "ID")
+               not in page], [], "and every path")
+    settings = subprocess.run(
+        [os.path.join(builddir, "conspectctl"), "--db", api.database,
+         "settings"], capture_output=True, text=True, check=True).stdout
+    tap.equal([line for line in settings.splitlines() if not re.search(
+        r"%s\n[^.]*?\.\n(Default: %s\.)" % tuple(line.split()[:2]), page)],
+        [], "and every setting with its default")
+
+
 # --- bounds ------------------------------------------------------------------
 
 def values(schema):
@@ -736,6 +766,7 @@ check_health()
 check_bodies()
 check_gets()
 check_elsewhere()
+check_manual()
 check_together()
 check_parameters()
 check_bounds()
