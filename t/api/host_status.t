@@ -158,7 +158,7 @@ check_filters() {
 	finds hostname=%25 "$ALL" 'but alone it is anything'
 	finds ip_address=%25 "$ALL" 'for an address, too'
 	finds service_name=%25 "$ALL" 'and a service'
-	finds 'hostname=%25&exact_match=true' "$ALL" 'also of an exact match'
+	finds 'hostname=%25&exact_match=true' '' 'but not of an exact match'
 	finds 'hostname=mx_1&exact_match=true' '' 'in which _ is itself'
 	finds 'hostname=mx%251&exact_match=true' mx%1 'and %'
 	finds 'hostname=db01&exact_match=yes' db01 'an exact match is a name'
