@@ -12,17 +12,31 @@
 
 /* --- lines: a label and a value, nothing where there is none ------------- */
 
+/* The bytes of a control character at the start of a text, 0 for another:
+ * C0, DEL and, in UTF-8, C1. */
+static size_t
+control_bytes(const char *text)
+{
+	const unsigned char *c = (const unsigned char *)text;
+
+	if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f)
+		return 2;
+	return c[0] < 0x20 || c[0] == 0x7f;
+}
+
+/* What a host sent must not steer the terminal. */
 static void
 line(const char *label, const char *value)
 {
 	if (!value)
 		return;
 	(void)printf("%-18s", label);
-	/* what a host sent must not steer the terminal */
-	for (; *value; value++)
-		(void)putchar((unsigned char)*value < 0x20 || *value == 0x7f
-				  ? '?'
-				  : *value);
+	while (*value) {
+		size_t n = control_bytes(value);
+
+		(void)putchar(n ? '?' : *value);
+		value += n ? n : 1;
+	}
 	(void)putchar('\n');
 }
 

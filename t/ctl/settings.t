@@ -1,0 +1,57 @@
+#!/bin/bash
+# conspectctl settings, get and set.
+. "${SRCDIR:-.}/t/ctl/ctl.sh"
+
+check_refusals() {
+	local value
+	on_db get
+	refused 2 'something is missing' 'get needs a setting'
+	on_db set keep_days
+	refused 2 'something is missing' 'set needs a value'
+	on_db set keep_days 1 2
+	refused 2 'too many arguments' 'and no more than one'
+	on_db settings keep_days
+	refused 2 'too many arguments' 'settings takes none'
+	on_db get nonsense
+	refused 1 'there is no setting nonsense: conspectctl settings' \
+		'an unknown setting has no value'
+	on_db set nonsense 1
+	refused 1 'there is no setting nonsense' 'and takes none'
+	for value in 0 3651 -1 1.5 x '' '1 ' 0x10 99999999999999999999; do
+		on_db set -- keep_days "$value"
+		refused 1 "keep_days takes a whole number from 1 to 3650" \
+			"keep_days is never «$value»"
+	done
+	is "$(sql 'SELECT count(*) FROM Settings')" 0 'nothing of it is kept'
+}
+
+check_values() {
+	on_db get keep_days
+	is "$OUT" 90 'a setting is its default at first'
+	on_db set keep_days 7
+	done_as '^keep_days +7 days .*default 90, 1 to 3650' 'it can be set'
+	on_db get keep_days
+	is "$OUT" 7 'and is what was set'
+	on_db set keep_days 3650
+	done_as '^keep_days +3650 ' 'its greatest value is in its bounds'
+	on_db set keep_days default
+	done_as '^keep_days +90 ' 'default takes it back'
+	is "$(sql 'SELECT count(*) FROM Settings')" 0 'and leaves nothing'
+}
+
+check_list() {
+	local key
+	on_db settings
+	is "$STATUS" 0 'settings lists them'
+	for key in command_expiry active_window request_hosts keep_commands \
+		keep_days; do
+		like "$OUT" "^$key +[0-9]+ [a-z]+ .+\(default [0-9]+, [0-9]+ to \
+[0-9]+\)\$" "$key with its unit, meaning and bounds"
+	done
+	is "$(wc -l <<<"$OUT")" 5 'one line each'
+}
+
+check_refusals
+check_values
+check_list
+done_testing
