@@ -33,6 +33,16 @@ class Reply:
         return "%d %r %r" % (self.status, self.headers, self.body[:2000])
 
 
+def says(reply, status, text):
+    """{"detail": ...} with this status, and this in it."""
+    try:
+        value = reply.json()
+    except ValueError:
+        return False
+    return (reply.status == status and set(value) == {"detail"} and
+            text in json.dumps(value["detail"], ensure_ascii=False))
+
+
 class Cgi:
     """One program started for each request, as RFC 3875 has it."""
 
