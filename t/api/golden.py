@@ -6,9 +6,6 @@ that `differs` all steps but the last must, and the last gives the status that
 the case names; what else it must do says DIFFERS below, case by case.
 
     golden.replay(client, template, database)
-
-A `quick` client, where given, sends what leads up to the last step: under
-valgrind each program takes a second to start.
 """
 import datetime
 import json
@@ -52,12 +49,11 @@ class Case:
     """One case on its way: the client, and which of our ids stands for
     which recorded one."""
 
-    def __init__(self, recorded, client, template, quick=None):
+    def __init__(self, recorded, client, template):
         self.name = recorded["case"]
         self.number = int(self.name[:3])
         self.recorded = recorded
         self.client = client
-        self.quick = quick or client
         self.template = template
         self.ours = {}    # by recorded id
         self.theirs = {}  # by our id
@@ -158,10 +154,8 @@ class Case:
 
     def run(self):
         *steps, last = self.recorded["steps"]
-        client, self.client = self.client, self.quick
         for step in steps:
             self.as_recorded(step)
-        self.client = client
         if self.recorded["contract"] == "same":
             self.as_recorded(last)
             return
@@ -440,13 +434,13 @@ def load():
         return [json.loads(line) for line in file]
 
 
-def replay(client, template, database, quick=None):
+def replay(client, template, database):
     """One assertion a case, each on a database of its own."""
     count = {"same": 0, "differs": 0}
     for recorded in load():
         template.copy_to(database)
         count[recorded["contract"]] += 1
-        case = Case(recorded, client, template, quick)
+        case = Case(recorded, client, template)
         try:
             case.run()
             good, found = True, None

@@ -3,12 +3,14 @@
 and FastCGI."""
 import json
 import os
+import sqlite3
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ.get("SRCDIR", "."), "t/lib"))
 import programs
 import tap
+from programs import says
 from golden import BEAT, DONE, HOSTS, JSON, REQUEST
 
 tap.needs("BUILDDIR", "SRCDIR")
@@ -25,12 +27,14 @@ BODIES = {REQUEST: START, BEAT: HELLO, DONE: {
 
 
 def post(path, body, headers=None):
-    if not isinstance(body, str):
-        body = json.dumps(body)
+    if isinstance(body, str):
+        body = body.encode("utf-8")
+    elif not isinstance(body, bytes):
+        body = json.dumps(body).encode()
     who = USER if path == REQUEST else AGENT
     return api.send("POST", path,
                     {**(JSON if headers is None else headers), **who},
-                    body.encode("utf-8"))
+                    body)
 
 
 def first(reply):
@@ -166,9 +170,100 @@ def check_times():
                   (["body", "timestamp"], *TIME), "%r is no time" % given)
 
 
+def rows():
+    """How much there is in the tables that requests fill."""
+    db = sqlite3.connect("file:%s?mode=ro" % server.database, uri=True)
+    try:
+        return db.execute("SELECT (SELECT count(*) FROM HostHeartbeats),"
+                          " (SELECT count(*) FROM ProfilingRequests),"
+                          " (SELECT count(*) FROM ProfilingCommands)"
+                          ).fetchone()
+    finally:
+        db.close()
+
+
+def nested(depth):
+    return b'{"x":' + b"[" * depth + b"]" * depth + b"}"
+
+
+BAD_JSON = (
+    (b"{", "too early"), (b'{"a":1,}', "JSON decode"), (b"{'a':1}", "JSON"),
+    (b"{} {}", "follows"), (b'{"a":.5}', "not JSON"), (b"\0", "not JSON"),
+    (b'{"a":Infinity}', "not JSON"), (b'{"a":-NaN}', "not JSON"),
+    (b'{"a":01}', "begin with 0"), (b'{"a":' + b"9" * 400 + b"}", "range"),
+    (b'{"a":"\n"}', "control"), (b'{"a":"\\x"}', "escape"),
+    (b'{"a":"\\u00"}', "hex digits"), (b'{"a":"\\udc00"}', "Unicode"),
+    (b'{"a":"\xff"}', "UTF-8"), (b'{"a":"\xc0\xaf"}', "UTF-8"),
+    (b'{"a":"\xed\xa0\x80"}', "UTF-8"), (b'{"a":"\xf5\x80\x80\x80"}', "UTF-8"),
+    ('{"a":1}'.encode("utf-16"), "UTF-8"), (b"\x1f\x8b\x08", "UTF-8"),
+    (nested(32), "32 levels"), (b"[" * 500000, "32 levels"),
+    (b'{"a":' * 100000, "32 levels"), (b'"' + b"x" * 1000000, "too early"),
+)
+
+
+def check_bad_json():
+    before = rows()
+    for i, (body, text) in enumerate(BAD_JSON):
+        reply = post((REQUEST, BEAT, DONE)[i % 3], body)
+        tap.ok(says(reply, 422, text) and
+               reply.json()["detail"][0]["loc"][0] == "body",
+               "%s is 422, with the place" % ascii(body)[1:34], reply)
+    tap.equal(rows(), before, "and none of it left anything")
+
+
+LONG = "x" * 256
+BAD_REQUESTS = (
+    ({"service_name": LONG}, "255 bytes"),
+    ({"service_name": "ж" * 128}, "255 bytes"),
+    ({"service_name": "a\x7fb"}, "control"),
+    ({"target_hosts": {LONG: None}}, "255 bytes"),
+    ({"target_hosts": {"a\tb": None}}, "control"),
+    ({"target_hosts": {"h": [0]}}, "4194304"),
+    ({"target_hosts": {"h": [4194305]}}, "4194304"),
+    ({"target_hosts": {"h": [1.5]}}, "integer"),
+    ({"target_hosts": {"h": [True]}}, "integer"),
+    ({"target_hosts": {"h": list(range(1, 1002))}}, "1000 process"),
+    ({"target_hosts": {"h%d" % i: None for i in range(10001)}}, "10000"),
+    ({"target_hosts": {"db1": None, "DB1": None}}, "same host"),
+    ({"duration": 1e300}, "out of range"),
+    ({"duration": -9223372036854775808}, "positive"),
+    ({"duration": " 60"}, "integer"),
+    ({"duration": {}}, "integer"),
+    ({"frequency": "1e3"}, "integer"),
+    ({"continuous": 2}, "boolean"),
+    ({"expires_in": 0}, "out of range"),
+    ({"additional_args": {"enable_perfspect": "yes"}}, "true or false"),
+    ({"additional_args": {"perfspect_args": {"--": "sh"}}}, "not be set"),
+    ({"additional_args": {"perfspect_args": {"output": "/etc"}}},
+     "not be set"),
+    ({"additional_args": {"perfspect_args": {"metrics": "--x"}}}, "'-'"),
+    ({"additional_args": {"max_processes": 1001}}, "1000"),
+)
+
+
+def check_bad_values():
+    good = {"service_name": "s", "request_type": "start",
+            "target_hosts": {"h": None}}
+    before = rows()
+    for members, text in BAD_REQUESTS:
+        reply = post(REQUEST, {**good, **members})
+        tap.ok(says(reply, 422, text), "%s is 422" % str(members)[:50], reply)
+    reply = post(REQUEST, {**good, "target_hosts": {
+        "h": ["x"] * 1000, "i": ["x"] * 1000}})
+    tap.ok(says(reply, 422, "integer") and len(reply.json()["detail"]) == 100,
+           "of 2,000 faults 100 are named", reply)
+    reply = post(BEAT, {"hostname": "h", "service_name": "s",
+                        "ip_address": "1.2.3.4",
+                        "received_command_ids": [""] * 1001})
+    tap.ok(says(reply, 422, "at most 1000"), "1,001 ids are 422", reply)
+    tap.equal(rows(), before, "and none of it left anything")
+
+
 check_offsets()
 check_bodies()
 check_members()
 check_times()
+check_bad_json()
+check_bad_values()
 tap.equal(server.stop(), "", "nothing went wrong behind the answers")
 tap.done()

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What web servers and clients make of CGI: odd environments, odd bodies,
+"""What web servers and clients make of CGI: odd environments, odd lengths,
 odd clocks and names, many at once, a directory that may not be written.
 t/cgi/api.t has what the API answers when nothing is odd."""
 import concurrent.futures
@@ -17,6 +17,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ.get("SRCDIR", "."), "t/lib"))
 import programs
 import tap
+from programs import says
 
 builddir, top = tap.needs("BUILDDIR", "TOP_BUILDDIR")
 template = programs.Template(builddir, tap.TMP)
@@ -62,23 +63,6 @@ def environment(path, body=b"", **changes):
     env = api.environment("POST", path, {**JSON, **WHO[path]}, len(body))
     env.update((k, v) for k, v in changes.items() if v is not None)
     return {k: v for k, v in env.items() if changes.get(k, "") is not None}
-
-
-def says(reply, status, text):
-    """{"detail": ...} with this status and this in it."""
-    try:
-        value = reply.json()
-    except ValueError:
-        return False
-    return (reply.status == status and set(value) == {"detail"} and
-            text in json.dumps(value["detail"], ensure_ascii=False))
-
-
-def rows():
-    """How much there is in the tables that requests fill."""
-    return sql("SELECT (SELECT count(*) FROM HostHeartbeats),"
-               " (SELECT count(*) FROM ProfilingRequests),"
-               " (SELECT count(*) FROM ProfilingCommands)")[0]
 
 
 # --- the environment ---------------------------------------------------------
@@ -198,85 +182,6 @@ def check_secrets():
                "Cookie %s is nobody" % ascii(value)[:30], reply)
 
 
-# --- bodies ------------------------------------------------------------------
-
-def nested(depth):
-    return b'{"x":' + b"[" * depth + b"]" * depth + b"}"
-
-
-BAD_JSON = (
-    (b"{", "too early"), (b'{"a":1,}', "JSON decode"), (b"{'a':1}", "JSON"),
-    (b"{} {}", "follows"), (b'{"a":.5}', "not JSON"), (b"\0", "not JSON"),
-    (b'{"a":Infinity}', "not JSON"), (b'{"a":-NaN}', "not JSON"),
-    (b'{"a":01}', "begin with 0"), (b'{"a":' + b"9" * 400 + b"}", "range"),
-    (b'{"a":"\n"}', "control"), (b'{"a":"\\x"}', "escape"),
-    (b'{"a":"\\u00"}', "hex digits"), (b'{"a":"\\udc00"}', "Unicode"),
-    (b'{"a":"\xff"}', "UTF-8"), (b'{"a":"\xc0\xaf"}', "UTF-8"),
-    (b'{"a":"\xed\xa0\x80"}', "UTF-8"), (b'{"a":"\xf5\x80\x80\x80"}', "UTF-8"),
-    ('{"a":1}'.encode("utf-16"), "UTF-8"), (b"\x1f\x8b\x08", "UTF-8"),
-    (nested(32), "32 levels"), (b"[" * 500000, "32 levels"),
-    (b'{"a":' * 100000, "32 levels"), (b'"' + b"x" * 1000000, "too early"),
-)
-
-
-def check_bad_json():
-    before = rows()
-    for i, (body, text) in enumerate(BAD_JSON):
-        reply = post((REQUEST, BEAT, DONE)[i % 3], body)
-        tap.ok(says(reply, 422, text) and
-               reply.json()["detail"][0]["loc"][0] == "body",
-               "%s is 422, with the place" % ascii(body)[1:34], reply)
-    tap.equal(rows(), before, "and none of it left anything")
-
-
-LONG = "x" * 256
-BAD_REQUESTS = (
-    ({"service_name": LONG}, "255 bytes"),
-    ({"service_name": "ж" * 128}, "255 bytes"),
-    ({"service_name": "a\x7fb"}, "control"),
-    ({"target_hosts": {LONG: None}}, "255 bytes"),
-    ({"target_hosts": {"a\tb": None}}, "control"),
-    ({"target_hosts": {"h": [0]}}, "4194304"),
-    ({"target_hosts": {"h": [4194305]}}, "4194304"),
-    ({"target_hosts": {"h": [1.5]}}, "integer"),
-    ({"target_hosts": {"h": [True]}}, "integer"),
-    ({"target_hosts": {"h": list(range(1, 1002))}}, "1000 process"),
-    ({"target_hosts": {"h%d" % i: None for i in range(10001)}}, "10000"),
-    ({"target_hosts": {"db1": None, "DB1": None}}, "same host"),
-    ({"duration": 1e300}, "out of range"),
-    ({"duration": -9223372036854775808}, "positive"),
-    ({"duration": " 60"}, "integer"),
-    ({"duration": {}}, "integer"),
-    ({"frequency": "1e3"}, "integer"),
-    ({"continuous": 2}, "boolean"),
-    ({"expires_in": 0}, "out of range"),
-    ({"additional_args": {"enable_perfspect": "yes"}}, "true or false"),
-    ({"additional_args": {"perfspect_args": {"--": "sh"}}}, "not be set"),
-    ({"additional_args": {"perfspect_args": {"output": "/etc"}}},
-     "not be set"),
-    ({"additional_args": {"perfspect_args": {"metrics": "--x"}}}, "'-'"),
-    ({"additional_args": {"max_processes": 1001}}, "1000"),
-)
-
-
-def check_bad_values():
-    good = {"service_name": "s", "request_type": "start",
-            "target_hosts": {"h": None}}
-    before = rows()
-    for members, text in BAD_REQUESTS:
-        reply = post(REQUEST, {**good, **members})
-        tap.ok(says(reply, 422, text), "%s is 422" % str(members)[:50], reply)
-    reply = post(REQUEST, {**good, "target_hosts": {
-        "h": ["x"] * 1000, "i": ["x"] * 1000}})
-    tap.ok(says(reply, 422, "integer") and len(reply.json()["detail"]) == 100,
-           "of 2,000 faults 100 are named", reply)
-    reply = post(BEAT, {"hostname": "h", "service_name": "s",
-                        "ip_address": "1.2.3.4",
-                        "received_command_ids": [""] * 1001})
-    tap.ok(says(reply, 422, "at most 1000"), "1,001 ids are 422", reply)
-    tap.equal(rows(), before, "and none of it left anything")
-
-
 def check_bad_queries():
     for query, text in (("hostname=%", "UTF-8"), ("hostname=%g0", "UTF-8"),
                         ("%00=1", "UTF-8"), ("hostname=%C0%AF", "UTF-8"),
@@ -341,7 +246,7 @@ def check_names():
 # --- many at once, and none that may ----------------------------------------
 
 WRITERS = 8
-ROUNDS = 3
+ROUNDS = 4 if builddir == top else 1  # slow under valgrind
 
 
 def writer(number):
@@ -416,8 +321,6 @@ check_lengths()
 check_bodies()
 check_environments()
 check_secrets()
-check_bad_json()
-check_bad_values()
 check_bad_queries()
 check_clocks()
 check_names()
