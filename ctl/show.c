@@ -114,8 +114,7 @@ print_host(void *context, const struct host *h)
 	return true;
 }
 
-/* --- commands -------------------------------------------------------------
- */
+/* --- commands ------------------------------------------------------------ */
 
 /* Prints what went wrong with a look-up, if anything did. */
 static int

@@ -20,8 +20,7 @@ ctl_migrate(struct store *store, const struct ctl_args *args)
 	return CTL_OK;
 }
 
-/* --- passwords ------------------------------------------------------------
- */
+/* --- passwords ----------------------------------------------------------- */
 
 /* Reads one line without its end; false when there is none, or it is longer
  * than a password may be. */
@@ -92,8 +91,7 @@ new_hash(const struct ctl_args *args, char hash[PASSWORD_HASH_TEXT])
 	return password_hash(line, hash) == 0 ? CTL_OK : CTL_FAILED;
 }
 
-/* --- commands -------------------------------------------------------------
- */
+/* --- commands ------------------------------------------------------------ */
 
 static int
 role_of(const char *name)

@@ -253,8 +253,7 @@ command_merge_stops(struct json_object *pending, struct json_object *later)
 	return merged;
 }
 
-/* --- stopping some processes -----------------------------------------------
- */
+/* --- stopping some processes --------------------------------------------- */
 
 static bool
 is_target(const struct target *target, struct json_object *pid)

@@ -73,8 +73,7 @@ static const char count_requests[] =
     "UPDATE ProfilingRequests SET" COUNT_CHANGES " WHERE request_id IN"
     " (SELECT request_id FROM CommandRequests WHERE command_id = ?1)";
 
-/* --- loading --------------------------------------------------------------
- */
+/* --- loading ------------------------------------------------------------- */
 
 static enum command_kind
 kind_of(const char *type, struct json_object *config)
@@ -150,8 +149,7 @@ command_pending(struct store *s, const char *hostname,
 	return 0;
 }
 
-/* --- numbers of requests --------------------------------------------------
- */
+/* --- numbers of requests ------------------------------------------------- */
 
 /* What a command in some state adds to its requests' numbers. */
 struct tally {
@@ -236,8 +234,7 @@ command_link_as(struct store *s, const char *command_id,
 	return n;
 }
 
-/* --- changing -------------------------------------------------------------
- */
+/* --- changing ------------------------------------------------------------ */
 
 static const char *
 expiry_text(int64_t expires_ms, char text[CLOCK_TEXT])
@@ -307,8 +304,7 @@ command_expire(struct store *s, struct command *command, int64_t now_ms)
 	    "the host did not take it in time");
 }
 
-/* --- what stands for what -------------------------------------------------
- */
+/* --- what stands for what ------------------------------------------------ */
 
 int
 command_has_heir(struct store *s, const struct command *command, bool *has)

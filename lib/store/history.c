@@ -45,8 +45,7 @@ static const char select_of_request[] =
 static const char select_of_host[] =
     SELECT_COMMANDS " WHERE c.hostname = ? ORDER BY c.id DESC LIMIT ?";
 
-/* --- requests -------------------------------------------------------------
- */
+/* --- requests ------------------------------------------------------------ */
 
 static void
 request_load(sqlite3_stmt *stmt, struct request_record *r)
@@ -139,8 +138,7 @@ requests_of_command(struct store *s, const char *command_id,
 	    db_query(s, select_of_command, "t", command_id), visit, context));
 }
 
-/* --- commands -------------------------------------------------------------
- */
+/* --- commands ------------------------------------------------------------ */
 
 static void
 command_load(sqlite3_stmt *stmt, struct command_record *c)

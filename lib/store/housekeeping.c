@@ -37,8 +37,7 @@ static const char delete_sessions[] =
     "DELETE FROM Sessions WHERE id IN (SELECT id FROM Sessions"
     " WHERE expires_at <= ? LIMIT ?)";
 
-/* --- expiry ---------------------------------------------------------------
- */
+/* --- expiry -------------------------------------------------------------- */
 
 /* Loads up to BATCH commands that are overdue. */
 static int
@@ -96,8 +95,7 @@ expire_all(struct store *s, int64_t now_ms, int64_t *total)
 	return 0;
 }
 
-/* --- deletion -------------------------------------------------------------
- */
+/* --- deletion ------------------------------------------------------------ */
 
 /* Runs a DELETE of at most BATCH rows up to a time (and an id, where it is not
  * 0 but the statement's third parameter) until it is done. */

@@ -34,8 +34,7 @@ struct work {
 	int64_t now_ms, expires_ms;
 };
 
-/* --- one command ----------------------------------------------------------
- */
+/* --- one command --------------------------------------------------------- */
 
 /* Whether the host at work has it already: a host has at most one pending
  * command of a kind, so that only the last few can be its own. */
@@ -119,8 +118,7 @@ put_command(struct work *w, const char *hostname, enum command_kind kind,
 	return result;
 }
 
-/* --- start ----------------------------------------------------------------
- */
+/* --- start --------------------------------------------------------------- */
 
 static int
 start_host(struct work *w, const struct target *target)
@@ -134,8 +132,7 @@ start_host(struct work *w, const struct target *target)
 	return result;
 }
 
-/* --- stop -----------------------------------------------------------------
- */
+/* --- stop ---------------------------------------------------------------- */
 
 /* Takes the config. */
 static int
@@ -289,8 +286,7 @@ stop_processes(
 	return result;
 }
 
-/* --- the whole request ----------------------------------------------------
- */
+/* --- the whole request --------------------------------------------------- */
 
 static int
 stop_on_host(struct work *w, const struct target *target)

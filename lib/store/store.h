@@ -229,8 +229,7 @@ int completion_take(struct store *store, const struct completion *completion,
     const char *service_name, enum refusal *refusal, enum command_state *state)
     __attribute__((nonnull(1, 2, 4, 5), warn_unused_result));
 
-/* --- hosts ----------------------------------------------------------------
- */
+/* --- hosts --------------------------------------------------------------- */
 
 /* A host and its newest command, as the page and host_status show it. */
 struct host {

@@ -251,8 +251,7 @@ session_delete(struct store *s, const unsigned char hash[SECRET_HASH_BYTES])
 	return db_end(s, db_run(s, delete_session, "h", hash));
 }
 
-/* --- failed logins --------------------------------------------------------
- */
+/* --- failed logins ------------------------------------------------------- */
 
 static int64_t
 wait_after(int64_t failures)

@@ -115,8 +115,7 @@ api_read_json(struct web_request *request, struct web_reply *reply,
 	return false;
 }
 
-/* --- queries --------------------------------------------------------------
- */
+/* --- queries ------------------------------------------------------------- */
 
 bool
 api_read_query(

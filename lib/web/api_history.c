@@ -11,8 +11,7 @@
 /* Requests in one reply, unless limit says otherwise. */
 #define LIST_DEFAULT 100
 
-/* --- records as JSON ------------------------------------------------------
- */
+/* --- records as JSON ----------------------------------------------------- */
 
 static struct json_object *
 request_json(const struct request_record *r)
@@ -69,8 +68,7 @@ command_json(const struct command_record *c)
 	return o;
 }
 
-/* --- the list -------------------------------------------------------------
- */
+/* --- the list ------------------------------------------------------------ */
 
 static bool
 append_request(void *context, const struct request_record *r)
@@ -121,8 +119,7 @@ api_requests(struct web_request *request, struct web_reply *reply)
 	params_free(&query);
 }
 
-/* --- one request ----------------------------------------------------------
- */
+/* --- one request --------------------------------------------------------- */
 
 static bool
 take_request(void *context, const struct request_record *r)

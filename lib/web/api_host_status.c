@@ -26,8 +26,7 @@ struct listing {
 	size_t n_rows;
 };
 
-/* --- filters --------------------------------------------------------------
- */
+/* --- filters ------------------------------------------------------------- */
 
 enum filter_kind {
 	FILTER_TEXT, /* holds the text, or with exact_match is it */
@@ -104,8 +103,7 @@ fits_pids(const struct listing *l, struct json_object *pids)
 	return !given;
 }
 
-/* --- rows -----------------------------------------------------------------
- */
+/* --- rows ---------------------------------------------------------------- */
 
 /* The members, in the original's order; ours, with detail=true, follow. */
 static struct json_object *
@@ -191,8 +189,7 @@ add_host(void *context, const struct host *host)
 	return true;
 }
 
-/* --- parameters -----------------------------------------------------------
- */
+/* --- parameters ---------------------------------------------------------- */
 
 /* What rows may be sorted by: texts. */
 static const char *const sorts[] = { "service_name", "hostname", "ip_address",
@@ -249,8 +246,7 @@ read_parameters(struct listing *l, struct faults *faults)
 	api_query_page(l->query, &l->limit, &l->offset, faults);
 }
 
-/* --- the reply ------------------------------------------------------------
- */
+/* --- the reply ----------------------------------------------------------- */
 
 static int
 compare_rows(const void *a, const void *b, void *context)

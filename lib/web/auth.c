@@ -30,8 +30,7 @@ address_of(const struct web_request *request)
 	return request->remote_address ? request->remote_address : "";
 }
 
-/* --- passwords ------------------------------------------------------------
- */
+/* --- passwords ----------------------------------------------------------- */
 
 static enum auth_result
 verify(struct web_request *request, const char *name, const char *password,
@@ -108,8 +107,7 @@ auth_basic(struct web_request *request, const char *base64, int64_t *wait_ms)
 	return result;
 }
 
-/* --- tokens and sessions ----------------------------------------------------
- */
+/* --- tokens and sessions ------------------------------------------------- */
 
 static enum auth_result
 auth_bearer(struct web_request *request, const char *secret)
@@ -186,8 +184,7 @@ auth_request(struct web_request *request, int64_t *wait_ms)
 	return AUTH_WRONG;
 }
 
-/* --- sessions' beginning and end --------------------------------------------
- */
+/* --- sessions' beginning and end ----------------------------------------- */
 
 static void
 set_cookie(const struct web_request *request, struct web_reply *reply,

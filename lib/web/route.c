@@ -12,8 +12,7 @@
 /* The largest body that is read only to be thrown away. */
 #define DRAIN_MAX (16 * 1024 * 1024)
 
-/* --- finding the route ------------------------------------------------------
- */
+/* --- finding the route --------------------------------------------------- */
 
 /* Whether the path is the route's; *argument is what its * stands for. */
 static bool
@@ -75,8 +74,7 @@ refuse_method(const struct web_request *request, struct web_reply *reply,
 	buf_free(&allow);
 }
 
-/* --- who --------------------------------------------------------------------
- */
+/* --- who ----------------------------------------------------------------- */
 
 /* Whether the principal is one that the route wants. */
 static bool
@@ -161,8 +159,7 @@ is_own_origin(const struct web_request *request)
 	       strcasecmp(host + 3, request->host) == 0;
 }
 
-/* --- the body ---------------------------------------------------------------
- */
+/* --- the body ------------------------------------------------------------ */
 
 /* The length that the client declares, checked; else the status to answer. */
 static int

@@ -45,8 +45,7 @@ struct keeper {
 	struct store *store;
 };
 
-/* --- the environment --------------------------------------------------------
- */
+/* --- the environment ----------------------------------------------------- */
 
 static const char *
 variable(const struct exchange *x, const char *name)
@@ -139,8 +138,7 @@ read_environment(const struct exchange *x, struct web_request *request)
 			  is_https(variable(x, "HTTP_X_FORWARDED_PROTO"));
 }
 
-/* --- one request ------------------------------------------------------------
- */
+/* --- one request --------------------------------------------------------- */
 
 static void
 send_reply(const struct exchange *x, const struct web_request *request,
@@ -203,8 +201,7 @@ serve(
 	free(request.path);
 }
 
-/* --- CGI --------------------------------------------------------------------
- */
+/* --- CGI ----------------------------------------------------------------- */
 
 extern char **environ;
 
@@ -246,8 +243,7 @@ serve_cgi(const struct web_app *app, struct keeper *keeper)
 	serve(app, &x, keeper);
 }
 
-/* --- FastCGI ----------------------------------------------------------------
- */
+/* --- FastCGI ------------------------------------------------------------- */
 
 #ifdef HAVE_FCGI
 static long

@@ -12,8 +12,7 @@
 #include "core/json.h"
 #include "store/store.h"
 
-/* --- request --------------------------------------------------------------
- */
+/* --- request ------------------------------------------------------------- */
 
 enum method {
 	METHOD_OTHER = 0,
@@ -83,8 +82,7 @@ struct web_request {
 	enum store_failure store_failure; /* and why */
 };
 
-/* --- reply ----------------------------------------------------------------
- */
+/* --- reply --------------------------------------------------------------- */
 
 /* A page or a list of every host fits; more is a fault of ours. */
 #define REPLY_BYTES_MAX (64 * 1024 * 1024)
@@ -140,8 +138,7 @@ void web_root(const struct web_request *request, char *root, size_t size)
 
 const char *status_phrase(int status);
 
-/* --- programs -------------------------------------------------------------
- */
+/* --- programs ------------------------------------------------------------ */
 
 struct route; /* web/route.h */
 

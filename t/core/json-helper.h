@@ -37,11 +37,11 @@ json_of(const char *text)
 static inline void
 json_is(struct json_object *value, const char *text)
 {
-	struct json_object *expected = json_of(text);
+	struct json_object *wanted = json_of(text);
 
-	ck_assert_msg(json_object_equal(value, expected), "%s is not %s",
-	    json_text(value), json_text(expected));
-	json_object_put(expected);
+	ck_assert_msg(json_object_equal(value, wanted), "%s is not %s",
+	    json_text(value), json_text(wanted));
+	json_object_put(wanted);
 	json_object_put(value);
 }
 

@@ -58,8 +58,7 @@ done_has(const char *text, const char *expected)
 	json_object_put(read_done(text, &c, expected));
 }
 
-/* --- heartbeats -----------------------------------------------------------
- */
+/* --- heartbeats ---------------------------------------------------------- */
 
 START_TEST(the_originals_faults_of_heartbeats_are_kept)
 {
@@ -342,8 +341,7 @@ START_TEST(texts_of_our_agent_are_bounded)
 }
 END_TEST
 
-/* --- completions ----------------------------------------------------------
- */
+/* --- completions --------------------------------------------------------- */
 
 START_TEST(the_originals_faults_of_completions_are_kept)
 {

@@ -363,8 +363,7 @@ START_TEST(pids_are_bounded)
 }
 END_TEST
 
-/* --- additional_args ------------------------------------------------------
- */
+/* --- additional_args ----------------------------------------------------- */
 
 START_TEST(keys_of_the_request_itself_are_refused)
 {

@@ -101,8 +101,7 @@ START_TEST(names_are_found)
 }
 END_TEST
 
-/* --- the store ------------------------------------------------------------
- */
+/* --- the store ----------------------------------------------------------- */
 
 static void
 run_out(const struct box *box, const char *id)

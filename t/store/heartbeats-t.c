@@ -306,8 +306,7 @@ START_TEST(a_host_that_serves_two_services_has_two_rows)
 }
 END_TEST
 
-/* --- hosts, as they are read ----------------------------------------------
- */
+/* --- hosts, as they are read --------------------------------------------- */
 
 static bool
 add_host(void *context, const struct host *host)

@@ -8,8 +8,7 @@
 
 #define NONE "00000000-0000-4000-8000-000000000000"
 
-/* --- requests and commands ------------------------------------------------
- */
+/* --- requests and commands ----------------------------------------------- */
 
 static bool
 note_request(void *context, const struct request_record *r)
@@ -194,8 +193,7 @@ START_TEST(a_command_is_followed_to_its_end)
 }
 END_TEST
 
-/* --- hosts ----------------------------------------------------------------
- */
+/* --- hosts --------------------------------------------------------------- */
 
 struct seen {
 	bool conflict, ever;

@@ -20,12 +20,12 @@
 static void
 round_is(struct box *box, const char *expected)
 {
-	struct housekeeping done;
+	struct housekeeping work;
 	char *text;
 
-	ck_assert_int_eq(housekeep(box->store, &done), 0);
-	text = mem_fmt("%d %d %d %d", (int)done.expired, (int)done.deleted,
-	    (int)done.requests, (int)done.sessions);
+	ck_assert_int_eq(housekeep(box->store, &work), 0);
+	text = mem_fmt("%d %d %d %d", (int)work.expired, (int)work.deleted,
+	    (int)work.requests, (int)work.sessions);
 	ck_assert_str_eq(text, expected);
 	free(text);
 	rows_are(box, "PRAGMA foreign_key_check", "");
@@ -54,8 +54,7 @@ START_TEST(a_round_with_nothing_to_do)
 }
 END_TEST
 
-/* --- expiry ---------------------------------------------------------------
- */
+/* --- expiry -------------------------------------------------------------- */
 
 START_TEST(what_no_host_took_expires)
 {
@@ -117,8 +116,7 @@ START_TEST(thousands_expire_in_one_round)
 }
 END_TEST
 
-/* --- retention ------------------------------------------------------------
- */
+/* --- retention ----------------------------------------------------------- */
 
 START_TEST(what_ended_long_ago_is_deleted)
 {
@@ -294,8 +292,7 @@ START_TEST(logins_that_expired_are_deleted)
 }
 END_TEST
 
-/* --- the log --------------------------------------------------------------
- */
+/* --- the log ------------------------------------------------------------- */
 
 static off_t
 log_size(const struct box *box)

@@ -47,8 +47,7 @@ struct run {
 	sqlite3_stmt *date;
 };
 
-/* --- chance and differences -----------------------------------------------
- */
+/* --- chance and differences ---------------------------------------------- */
 
 /* splitmix64 */
 static uint64_t
@@ -148,8 +147,7 @@ some_command(struct run *r, bool waiting)
 	return waiting ? NULL : c;
 }
 
-/* --- configs --------------------------------------------------------------
- */
+/* --- configs ------------------------------------------------------------- */
 
 static void
 add_pids(struct buf *text, unsigned pids)
@@ -221,8 +219,7 @@ compare_config(struct run *r, const struct m_command *c, const char *text)
 	json_object_put(got);
 }
 
-/* --- requests -------------------------------------------------------------
- */
+/* --- requests ------------------------------------------------------------ */
 
 static void
 choose_targets(struct run *r, struct m_ask *ask, bool pids)
@@ -427,8 +424,7 @@ step_request(struct run *r)
 	buf_free(&text);
 }
 
-/* --- heartbeats -----------------------------------------------------------
- */
+/* --- heartbeats ---------------------------------------------------------- */
 
 #define SHOWN_MAX 4
 enum way { WAY_LAST, WAY_RECEIVED, WAY_EXECUTED, WAY_PROGRESS, WAYS };
@@ -592,8 +588,7 @@ step_heartbeat(struct run *r)
 	buf_free(&text);
 }
 
-/* --- reports --------------------------------------------------------------
- */
+/* --- reports ------------------------------------------------------------- */
 
 static void
 step_completion(struct run *r)
@@ -642,8 +637,7 @@ step_completion(struct run *r)
 		    states[before]);
 }
 
-/* --- time and settings ----------------------------------------------------
- */
+/* --- time and settings --------------------------------------------------- */
 
 static void
 step_overdue(struct run *r)
@@ -695,8 +689,7 @@ step_restart(struct run *r)
 	r->box.store = open_at(r->box.path);
 }
 
-/* --- housekeeping ---------------------------------------------------------
- */
+/* --- housekeeping -------------------------------------------------------- */
 
 static sqlite3_stmt *
 look(const struct run *r, const char *sql)
@@ -767,7 +760,7 @@ static void
 step_housekeeping(struct run *r)
 {
 	size_t expired, deleted, requests;
-	struct housekeeping done;
+	struct housekeeping work;
 
 	box_run(&r->box, "BEGIN IMMEDIATE");
 	number_rows(r);
@@ -775,20 +768,19 @@ step_housekeeping(struct run *r)
 		date_command(r, r->m.commands.of[i]);
 	age_requests(r);
 	box_run(&r->box, "COMMIT");
-	if (housekeep(r->box.store, &done) != 0)
+	if (housekeep(r->box.store, &work) != 0)
 		differ(r, "housekeeping failed");
 	m_housekeep(&r->m, KEEP, &expired, &deleted, &requests);
-	trace(r, "housekeeping -> %d %d %d", (int)done.expired,
-	    (int)done.deleted, (int)done.requests);
-	if ((size_t)done.expired != expired ||
-	    (size_t)done.deleted != deleted ||
-	    (size_t)done.requests != requests)
+	trace(r, "housekeeping -> %d %d %d", (int)work.expired,
+	    (int)work.deleted, (int)work.requests);
+	if ((size_t)work.expired != expired ||
+	    (size_t)work.deleted != deleted ||
+	    (size_t)work.requests != requests)
 		differ(r, "housekeeping did not %zu %zu %zu", expired, deleted,
 		    requests);
 }
 
-/* --- the whole state ------------------------------------------------------
- */
+/* --- the whole state ----------------------------------------------------- */
 
 static void
 text_is(struct run *r, const char *about, const char *what, const char *got,
@@ -910,8 +902,7 @@ compare_hosts(struct run *r)
 	number_is(r, "hosts", "number", n, known);
 }
 
-/* --- the run --------------------------------------------------------------
- */
+/* --- the run ------------------------------------------------------------- */
 
 static void
 do_step(struct run *r)

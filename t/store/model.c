@@ -7,8 +7,7 @@ static const char cancelled[] = "stopped before it began";
 static const char superseded[] = "some of its processes were stopped";
 static const char expired[] = "the host did not take it in time";
 
-/* --- lists ----------------------------------------------------------------
- */
+/* --- lists --------------------------------------------------------------- */
 
 bool
 m_has(const struct m_list *list, const void *item)
@@ -84,8 +83,7 @@ m_free(struct model *m)
 	memset(m, 0, sizeof *m);
 }
 
-/* --- states ---------------------------------------------------------------
- */
+/* --- states -------------------------------------------------------------- */
 
 bool
 m_is_end(enum m_state state)
@@ -122,8 +120,7 @@ is_of(const struct m_command *c, int host, int service)
 	return c->host == host && c->service == service;
 }
 
-/* --- requests -------------------------------------------------------------
- */
+/* --- requests ------------------------------------------------------------ */
 
 struct asking {
 	struct model *m;
@@ -220,8 +217,7 @@ stop_host(struct asking *a)
 	send_stop(a, true, 0);
 }
 
-/* --- stops of processes ---------------------------------------------------
- */
+/* --- stops of processes -------------------------------------------------- */
 
 /* Whether something else is what remains of the command. */
 static bool
@@ -323,8 +319,7 @@ stop_processes(struct asking *a, unsigned pids)
 		send_stop(a, false, found.pids);
 }
 
-/* --- the whole request ----------------------------------------------------
- */
+/* --- the whole request --------------------------------------------------- */
 
 static void
 do_host(struct asking *a, const struct m_ask *ask, int host, unsigned pids)
@@ -367,8 +362,7 @@ m_submit(struct model *m, const struct m_ask *ask, struct m_list *touched)
 	return a.request;
 }
 
-/* --- agents ---------------------------------------------------------------
- */
+/* --- agents -------------------------------------------------------------- */
 
 static void
 show(struct model *m, struct m_command *c, enum m_state to)
@@ -426,8 +420,7 @@ m_complete(struct model *m, struct m_command *c, int host, int service,
 	return M_TAKEN;
 }
 
-/* --- housekeeping ---------------------------------------------------------
- */
+/* --- housekeeping -------------------------------------------------------- */
 
 static void
 forget(struct model *m, struct m_command *c)
@@ -506,8 +499,7 @@ m_housekeep(struct model *m, size_t keep, size_t *n_expired, size_t *deleted,
 		forget(m, c);
 }
 
-/* --- numbers --------------------------------------------------------------
- */
+/* --- numbers ------------------------------------------------------------- */
 
 struct m_counts
 m_count(const struct model *m, const struct m_request *r)

@@ -65,8 +65,7 @@ START_TEST(a_setting_outlives_the_program)
 }
 END_TEST
 
-/* --- what they decide -----------------------------------------------------
- */
+/* --- what they decide ---------------------------------------------------- */
 
 /* Named or all active ones: a request of too many hosts does nothing. */
 START_TEST(request_hosts_refuses_as_a_whole)

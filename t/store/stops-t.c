@@ -32,8 +32,7 @@ start_running(struct box *box, const char *pids, char id[UUID_TEXT])
 	shows_state(box, id, "running");
 }
 
-/* --- hosts ----------------------------------------------------------------
- */
+/* --- hosts --------------------------------------------------------------- */
 
 START_TEST(a_host_stop_cancels_what_waits_or_was_sent)
 {
@@ -119,8 +118,7 @@ START_TEST(two_stops_that_wait_are_one)
 }
 END_TEST
 
-/* --- processes ------------------------------------------------------------
- */
+/* --- processes ----------------------------------------------------------- */
 
 START_TEST(without_a_start_the_processes_are_named)
 {

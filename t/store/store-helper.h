@@ -179,8 +179,7 @@ all_is_counted(const struct box *box)
 	    "");
 }
 
-/* --- feeding --------------------------------------------------------------
- */
+/* --- feeding ------------------------------------------------------------- */
 
 /* Submits a request; the caller frees the submission. */
 static inline int

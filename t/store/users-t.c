@@ -164,8 +164,7 @@ START_TEST(the_sessions_of_a_deleted_user_end)
 }
 END_TEST
 
-/* --- passwords ------------------------------------------------------------
- */
+/* --- passwords ----------------------------------------------------------- */
 
 START_TEST(a_new_password_ends_the_users_sessions)
 {
@@ -234,8 +233,7 @@ START_TEST(the_initial_password_goes_with_the_admins_own)
 }
 END_TEST
 
-/* --- failed logins --------------------------------------------------------
- */
+/* --- failed logins ------------------------------------------------------- */
 
 static void
 fail_login(struct box *box, int times)

@@ -30,8 +30,7 @@ below(struct writer *w, int n)
 	return (int)(w->random >> 16) % n;
 }
 
-/* --- what a writer does: each returns 0 or -1 -----------------------------
- */
+/* --- what a writer does: each returns 0 or -1 ---------------------------- */
 
 static int
 ask(struct writer *w)

@@ -58,8 +58,7 @@ end(void)
 	fixture_end();
 }
 
-/* --- Authorization --------------------------------------------------------
- */
+/* --- Authorization ------------------------------------------------------- */
 
 START_TEST(what_is_no_credential_is_wrong)
 {
@@ -160,8 +159,7 @@ START_TEST(bearer_tokens)
 }
 END_TEST
 
-/* --- slowing down ---------------------------------------------------------
- */
+/* --- slowing down -------------------------------------------------------- */
 
 static void
 fail_times(const char *account, int n)
@@ -233,8 +231,7 @@ START_TEST(a_success_forgets_the_failures)
 }
 END_TEST
 
-/* --- sessions -------------------------------------------------------------
- */
+/* --- sessions ------------------------------------------------------------ */
 
 /* Whether the cookie is one of a session. */
 static bool

@@ -61,8 +61,7 @@ dispatch(void)
 	return fx.reply.status;
 }
 
-/* --- path and method ------------------------------------------------------
- */
+/* --- path and method ----------------------------------------------------- */
 
 START_TEST(unknown_paths_are_404)
 {
@@ -124,8 +123,7 @@ START_TEST(head_is_answered_as_get)
 }
 END_TEST
 
-/* --- who ------------------------------------------------------------------
- */
+/* --- who ----------------------------------------------------------------- */
 
 enum sender {
 	AS_NOBODY,
@@ -255,8 +253,7 @@ START_TEST(without_a_store_it_is_503)
 }
 END_TEST
 
-/* --- origin and form token -------------------------------------------------
- */
+/* --- origin and form token ----------------------------------------------- */
 
 /* A form of a viewer with this token. */
 static void
@@ -402,8 +399,7 @@ START_TEST(a_form_that_cannot_be_decoded_is_400)
 }
 END_TEST
 
-/* --- body -----------------------------------------------------------------
- */
+/* --- body ---------------------------------------------------------------- */
 
 static int
 post_json(const char *length, const char *body)
