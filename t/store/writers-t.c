@@ -32,6 +32,9 @@ below(struct writer *w, int n)
 
 /* --- what a writer does: each returns 0 or -1 ---------------------------- */
 
+#define STOP_WHOLE_HOSTS                                                      \
+	"'request_type':'stop','stop_level':'host','target_hosts':"
+
 static int
 ask(struct writer *w)
 {
@@ -42,8 +45,7 @@ ask(struct writer *w)
 		"'request_type':'start'",
 		STOP_HOSTS "{'a':[1],'c':[7]}",
 		STOP_HOSTS "{'B':[4]}",
-		"'request_type':'stop','stop_level':'host',"
-		"'target_hosts':{'a':null,'c':null}",
+		STOP_WHOLE_HOSTS "{'a':null,'c':null}",
 	};
 	struct submission out;
 	int result = submit(
