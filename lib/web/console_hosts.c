@@ -426,6 +426,30 @@ console_show_hosts(struct web_request *request, struct web_reply *reply,
 
 /* --- what was done ------------------------------------------------------- */
 
+/* "3 waiting, 1 under way, 46 done", without what there is none of. */
+static void
+write_progress(struct buf *b, const struct request_record *r)
+{
+	const struct {
+		int64_t n;
+		const char *what;
+	} parts[] = { { r->n_waiting, " waiting" },
+		{ r->n_open, " under way" }, { r->n_failed, " failed" },
+		{ r->n_done, " done" } };
+	bool first = true;
+
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		if (parts[i].n == 0)
+			continue;
+		html_text(b, first ? " So far: " : ", ");
+		html_int(b, parts[i].n);
+		html_text(b, parts[i].what);
+		first = false;
+	}
+	if (!first)
+		html_raw(b, ".");
+}
+
 static bool
 write_done(void *context, const struct request_record *r)
 {
@@ -444,6 +468,7 @@ write_done(void *context, const struct request_record *r)
 	if (perfspect_enabled(args))
 		html_raw(b, ", with PerfSpect HW metrics");
 	html_raw(b, ". Each host takes it with its next heartbeat.");
+	write_progress(b, r);
 	page_notice_end(reply);
 	json_object_put(args);
 	return false;
