@@ -55,8 +55,6 @@ serve(const struct options *o, struct state *state, char *token, int ready)
 	result = loop_run(o, state, token, &why);
 	if (result)
 		log_error("%s", why.text);
-	if (o->pid_file)
-		(void)unlink(o->pid_file);
 	return result ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
@@ -101,6 +99,8 @@ start(struct options *o)
 	char *token = NULL;
 	int ready = -1, result;
 
+	/* who knows our pid may send what the loop waits for */
+	loop_hold_signals();
 	if (make_paths_absolute(o, &why) ||
 	    token_read(o->token_file, &token, &why) ||
 	    (!o->foreground && (ready = daemon_start(&why)) < 0) ||
@@ -111,6 +111,10 @@ start(struct options *o)
 	}
 	result = serve(o, state, token, ready);
 	state_close(state);
+	/* last of all: who sees that it is gone may start another agent on
+	 * this state */
+	if (o->pid_file)
+		daemon_remove_pid(o->pid_file);
 	return result;
 }
 

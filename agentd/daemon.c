@@ -73,3 +73,16 @@ daemon_write_pid(const char *path, struct reason *why)
 		    why, "pid file %s: %s", path, strerror(errno));
 	return 0;
 }
+
+void
+daemon_remove_pid(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	long pid = 0;
+
+	if (!file)
+		return;
+	if (fscanf(file, "%ld", &pid) == 1 && pid == (long)getpid())
+		(void)unlink(path);
+	(void)fclose(file);
+}

@@ -25,4 +25,7 @@ void daemon_ready(int fd);
 int daemon_write_pid(const char *path, struct reason *why)
     __attribute__((nonnull, warn_unused_result));
 
+/* Removes the file if it still names this process. */
+void daemon_remove_pid(const char *path) __attribute__((nonnull));
+
 #endif

@@ -333,8 +333,8 @@ report_cut_off(struct loop *l)
 	l->reports_waiting = true;
 }
 
-static int
-open_signals(struct loop *l, struct reason *why)
+static sigset_t
+answered_signals(void)
 {
 	sigset_t set;
 
@@ -342,9 +342,23 @@ open_signals(struct loop *l, struct reason *why)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
+	return set;
+}
+
+void
+loop_hold_signals(void)
+{
+	sigset_t set = answered_signals();
+
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
-	if (sigprocmask(SIG_BLOCK, &set, NULL))
-		return reason_set(why, "signals: %s", strerror(errno));
+}
+
+static int
+open_signals(struct loop *l, struct reason *why)
+{
+	sigset_t set = answered_signals();
+
 	l->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (l->signals < 0)
 		return reason_set(why, "signalfd: %s", strerror(errno));

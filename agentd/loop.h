@@ -17,4 +17,7 @@
 int loop_run(const struct options *o, struct state *state, char *token,
     struct reason *why) __attribute__((nonnull, warn_unused_result));
 
+/* Holds back the signals that the loop answers until it runs. */
+void loop_hold_signals(void);
+
 #endif
