@@ -19,7 +19,7 @@
 /* A test that takes longer hangs: far above what valgrind needs.  A long test
  * defines its own. */
 #ifndef HARNESS_TIMEOUT_SECONDS
-#define HARNESS_TIMEOUT_SECONDS 120
+#	define HARNESS_TIMEOUT_SECONDS 120
 #endif
 
 static inline int
