@@ -43,8 +43,7 @@ ask(struct writer *w)
 		"'request_type':'start'",
 		STOP_HOSTS "{'a':[1],'c':[7]}",
 		STOP_HOSTS "{'B':[4]}",
-		"'request_type':'stop','stop_level':'host',"
-		"'target_hosts':{'a':null,'c':null}",
+		STOP_HOSTS "{'a':null,'c':null},'stop_level':'host'",
 	};
 	struct submission out;
 	int result = submit(
