@@ -24,6 +24,11 @@
 #define SWEEP_STEP_MS 100
 /* How often a killed child is looked at, should its pidfd fail. */
 #define KILL_STEP_MS 1000
+/* How often a child without a pidfd is looked at (Linux before 5.3, and
+ * valgrind). */
+#define BLIND_STEP_MS 200
+/* Descriptors that are closed one by one where there is no close_range(). */
+#define CLOSE_MAX 4096
 
 /* An exit status that no program uses for its own ends, as in the shell. */
 #define EXIT_NOT_STARTED 127
@@ -71,7 +76,10 @@ redirect(int out)
 	(void)dup2(out, STDOUT_FILENO);
 	(void)dup2(out, STDERR_FILENO);
 	/* not one of the agent's descriptors is the child's business */
-	(void)syscall(SYS_close_range, 3U, ~0U, 0U);
+	if (syscall(SYS_close_range, 3U, ~0U, 0U) == 0)
+		return;
+	for (int fd = 3; fd < CLOSE_MAX; fd++)
+		(void)close(fd);
 }
 
 static void __attribute__((noreturn))
@@ -127,10 +135,28 @@ start_failed(struct child *c, int writing, struct reason *why)
 	    why, "cannot start a child process: %s", strerror(error));
 }
 
+/*
+ * With all signals held back: the child must not run a handler of the
+ * parent's, should it be told to end before it has reset them.
+ */
+static pid_t
+fork_quietly(const struct child_plan *plan, int out)
+{
+	pid_t parent = getpid(), pid;
+	sigset_t all, before;
+
+	sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, &before);
+	pid = fork();
+	if (pid == 0)
+		become_child(plan, out, parent);
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	return pid;
+}
+
 int
 child_start(struct child *c, const struct child_plan *plan, struct reason *why)
 {
-	pid_t parent = getpid();
 	int ends[2];
 
 	*c = (struct child) { .pidfd = -1,
@@ -143,20 +169,10 @@ child_start(struct child *c, const struct child_plan *plan, struct reason *why)
 	if (pipe2(ends, O_CLOEXEC))
 		return start_failed(c, -1, why);
 	c->out = ends[0];
-	c->pid = fork();
+	c->pid = fork_quietly(plan, ends[1]);
 	if (c->pid < 0)
 		return start_failed(c, ends[1], why);
-	if (c->pid == 0)
-		become_child(plan, ends[1], parent);
 	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0U);
-	if (c->pidfd < 0) {
-		int error = errno;
-
-		(void)kill(c->pid, SIGKILL);
-		(void)waitpid(c->pid, NULL, 0);
-		errno = error;
-		return start_failed(c, ends[1], why);
-	}
 	close(ends[1]);
 	(void)fcntl(c->out, F_SETFL, O_NONBLOCK);
 	c->stage = CHILD_RUNS;
@@ -347,7 +363,12 @@ child_tick(struct child *c, int64_t now)
 int64_t
 child_next_ms(const struct child *c)
 {
-	return c->stage == CHILD_NONE ? INT64_MAX : c->next_ms;
+	bool blind = c->pidfd < 0 && c->stage != CHILD_SWEEPS;
+	int64_t look = blind ? clock_mono_ms() + BLIND_STEP_MS : INT64_MAX;
+
+	if (c->stage == CHILD_NONE || c->stage == CHILD_OVER)
+		return INT64_MAX;
+	return look < c->next_ms ? look : c->next_ms;
 }
 
 size_t

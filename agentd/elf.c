@@ -78,16 +78,18 @@ static int
 compare(const struct elf_kind *kind, const char *name, struct reason *why)
 {
 	struct elf_kind own;
-	char here[32], there[32];
 
 	if (own_kind(&own))
 		return reason_set(why, "/proc/self/exe cannot be read");
 	if (kind->type != ET_EXEC && kind->type != ET_DYN)
 		return reason_set(why, "%s is ELF, but no executable", name);
-	if (kind->machine != own.machine)
+	if (kind->machine != own.machine) {
+		char here[32], there[32];
+
 		return reason_set(why, "%s is a program for %s, this is %s",
 		    name, machine_name(kind->machine, there),
 		    machine_name(own.machine, here));
+	}
 	if (kind->ident[EI_CLASS] != own.ident[EI_CLASS] ||
 	    kind->ident[EI_DATA] != own.ident[EI_DATA])
 		return reason_set(why,

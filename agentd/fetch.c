@@ -187,7 +187,7 @@ describe_not_gzip(
 static enum outcome
 describe_failure(struct download *d, CURLcode code, struct reason *why)
 {
-	char place[700], status[64];
+	char place[700];
 	long number = status_of(d);
 
 	where(d, place, sizeof place);
@@ -206,6 +206,8 @@ describe_failure(struct download *d, CURLcode code, struct reason *why)
 		return FAILED;
 	}
 	if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && number)) {
+		char status[64];
+
 		fetch_status_text(number, status);
 		reason_set(why, "%s answered %s", place, status);
 		return number >= 500 ? TRY_AGAIN : FAILED;

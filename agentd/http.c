@@ -75,10 +75,9 @@ int
 http_open(struct http_post *p, CURLM *multi, const struct options *o,
     const char *path, struct reason *why)
 {
-	*p = (struct http_post) { .multi = multi,
-		.path = path,
-		.api_server = o->api_server,
-		.reply = BUF_INIT(HTTP_REPLY_MAX) };
+	*p = (struct http_post) {
+		.multi = multi, .path = path, .reply = BUF_INIT(HTTP_REPLY_MAX)
+	};
 	p->easy = curl_easy_init();
 	if (!p->easy)
 		return reason_set(why, "libcurl does not start");

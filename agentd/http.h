@@ -22,7 +22,6 @@ struct http_post {
 	struct curl_slist *headers;
 	const char *path; /* what it posts to, under the API server */
 	char *url;
-	const char *api_server;
 	char *body;  /* of the request under way, else NULL */
 	size_t room; /* in body: where the own address goes, 0 for nowhere */
 	struct buf reply;

@@ -162,12 +162,14 @@ unpack_all(struct unpacking *u, const char *archive)
 	int r;
 
 	if (archive_read_support_filter_gzip(u->in) != ARCHIVE_OK ||
-	    archive_read_support_format_tar(u->in) != ARCHIVE_OK ||
-	    archive_write_disk_set_options(u->out, EXTRACT_FLAGS) !=
-		ARCHIVE_OK ||
-	    archive_read_open_filename(u->in, archive, BLOCK_BYTES) !=
-		ARCHIVE_OK)
-		return failed(u, u->in, "cannot read the archive");
+	    archive_read_support_format_tar(u->in) != ARCHIVE_OK)
+		return failed(u, u->in, "libarchive");
+	if (archive_write_disk_set_options(u->out, EXTRACT_FLAGS) !=
+	    ARCHIVE_OK)
+		return failed(u, u->out, "libarchive");
+	if (archive_read_open_filename(u->in, archive, BLOCK_BYTES) !=
+	    ARCHIVE_OK)
+		return failed(u, u->in, "the archive is damaged");
 	while ((r = archive_read_next_header(u->in, &e)) == ARCHIVE_OK)
 		if (unpack_entry(u, e))
 			return -1;

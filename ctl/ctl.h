@@ -47,8 +47,8 @@ int ctl_housekeep(struct store *store, const struct ctl_args *args);
 /* Prints "conspectctl: ..." to standard error and returns CTL_FAILED. */
 int ctl_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* As ctl_fail() with the store's reason. */
-int ctl_store_fail(const struct store *store);
+/* A failure of the store: it has logged why, to standard error. */
+#define CTL_STORE_FAILED CTL_FAILED
 
 /* Whether name can be one of a user or token: printed otherwise. */
 bool ctl_check_name(const char *what, const char *name);

@@ -4,12 +4,14 @@
 #include "core/log.h"
 #include "core/utf8.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define DEFAULT_DB LOCALSTATEDIR "/lib/conspect/conspect.db"
 
@@ -66,12 +68,6 @@ ctl_fail(const char *format, ...)
 	(void)fputc('\n', stderr);
 	va_end(ap);
 	return CTL_FAILED;
-}
-
-int
-ctl_store_fail(const struct store *store)
-{
-	return ctl_fail("%s", store_failure_text(store));
 }
 
 bool
@@ -137,6 +133,12 @@ run(const struct command *command, const char *db, const struct ctl_args *args)
 
 	if (secret_init() != 0)
 		return CTL_FAILED;
+	/* a name that is mistyped must not become a database */
+	if (command->run != ctl_migrate && access(db, F_OK) != 0 &&
+	    errno == ENOENT)
+		return ctl_fail("there is no database %s: conspectctl "
+				"migrate makes one",
+		    db);
 	if (store_open(db, &store, &failure, &why) != 0)
 		return ctl_fail("%s", why.text);
 	status = command->run(store, args);
@@ -222,9 +224,12 @@ main(int argc, char **argv)
 		return usage("which command?");
 	words = argv + optind + used;
 	left = argc - optind - used;
-	if (left != command->words)
-		return usage(left < command->words ? "something is missing"
-						   : "too many arguments");
+	if (left > command->words)
+		return usage("too many arguments");
+	if (left < command->words)
+		return usage(command->words == 1
+				 ? "a NAME is needed"
+				 : "a SETTING and a VALUE are needed");
 	if (given & ~(int)command->options)
 		return usage("an option does not belong to this command");
 	args.name = left > 0 ? words[0] : NULL;

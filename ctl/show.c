@@ -119,12 +119,11 @@ print_host(void *context, const struct host *h)
 
 /* Prints what went wrong with a look-up, if anything did. */
 static int
-finish(
-    const struct store *store, int result, const char *what, const char *name)
+finish(int result, const char *what, const char *name)
 {
 	if (result == STORE_NOT_FOUND)
 		return ctl_fail("there is no %s %s", what, name);
-	return result == 0 ? CTL_OK : ctl_store_fail(store);
+	return result == 0 ? CTL_OK : CTL_STORE_FAILED;
 }
 
 int
@@ -137,7 +136,7 @@ ctl_show_request(struct store *store, const struct ctl_args *args)
 		result = request_by_id(store, id, print_request, NULL);
 	if (result == 0)
 		result = commands_of_request(store, id, print_command, NULL);
-	return finish(store, result, "request", args->name);
+	return finish(result, "request", args->name);
 }
 
 int
@@ -150,7 +149,7 @@ ctl_show_command(struct store *store, const struct ctl_args *args)
 		result = command_by_id(store, id, print_command, NULL);
 	if (result == 0)
 		result = requests_of_command(store, id, print_request, NULL);
-	return finish(store, result, "command", args->name);
+	return finish(result, "command", args->name);
 }
 
 int
@@ -161,5 +160,5 @@ ctl_show_host(struct store *store, const struct ctl_args *args)
 	if (result == 0)
 		result = commands_of_host(store, args->name,
 		    HOST_COMMANDS_SHOWN, print_command, NULL);
-	return finish(store, result, "host", args->name);
+	return finish(result, "host", args->name);
 }

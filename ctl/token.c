@@ -44,7 +44,7 @@ add(struct store *store, const struct ctl_args *args, const char *secret)
 		return ctl_fail("there is a token %s already: conspectctl "
 				"token remove revokes it",
 		    args->name);
-	return ctl_store_fail(store);
+	return CTL_STORE_FAILED;
 }
 
 int
@@ -86,7 +86,7 @@ ctl_token_list(struct store *store, const struct ctl_args *args)
 	(void)args;
 	return agent_token_list(store, print_token, NULL) == 0
 		   ? CTL_OK
-		   : ctl_store_fail(store);
+		   : CTL_STORE_FAILED;
 }
 
 int
@@ -99,6 +99,6 @@ ctl_token_remove(struct store *store, const struct ctl_args *args)
 	case STORE_NOT_FOUND:
 		return ctl_fail("there is no valid token %s", args->name);
 	default:
-		return ctl_store_fail(store);
+		return CTL_STORE_FAILED;
 	}
 }

@@ -1,7 +1,7 @@
 /* conspectctl migrate, and user add|list|password|remove */
 #include "ctl.h"
 
-#include "core/mem.h"
+#include "core/utf8.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -58,22 +58,17 @@ ask(char line[PASSWORD_MAX + 2])
 	return got;
 }
 
-static bool
-read_file(const char *path, char line[PASSWORD_MAX + 2])
+static int
+read_file(const char *path, char line[PASSWORD_MAX + 2], bool *got)
 {
-	FILE *file;
-	bool got;
+	FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
 
-	if (strcmp(path, "-") == 0)
-		return read_line(stdin, line);
-	file = fopen(path, "re");
-	if (!file) {
-		(void)ctl_fail("%s: %s", path, strerror(errno));
-		return false;
-	}
-	got = read_line(file, line);
-	(void)fclose(file);
-	return got;
+	if (!file)
+		return ctl_fail("%s: %s", path, strerror(errno));
+	*got = read_line(file, line);
+	if (file != stdin)
+		(void)fclose(file);
+	return CTL_OK;
 }
 
 /* The password of --password-file, or asked for, as a hash; an error is
@@ -82,11 +77,17 @@ static int
 new_hash(const struct ctl_args *args, char hash[PASSWORD_HASH_TEXT])
 {
 	char line[PASSWORD_MAX + 2] = "";
-	bool got = args->password_file ? read_file(args->password_file, line)
-				       : ask(line);
+	bool got = false;
 
-	if (!got || strlen(line) < PASSWORD_MIN)
-		return ctl_fail("a password has %d to %d bytes, in one line",
+	if (!args->password_file)
+		got = ask(line);
+	else if (read_file(args->password_file, line, &got) != CTL_OK)
+		return CTL_FAILED;
+	/* no page and no header could carry another one */
+	if (!got || strlen(line) < PASSWORD_MIN ||
+	    !utf8_is_valid(line, strlen(line)))
+		return ctl_fail("a password has %d to %d bytes of UTF-8, in "
+				"one line",
 		    PASSWORD_MIN, PASSWORD_MAX);
 	return password_hash(line, hash) == 0 ? CTL_OK : CTL_FAILED;
 }
@@ -121,7 +122,7 @@ ctl_user_add(struct store *store, const struct ctl_args *args)
 				"user password changes the password",
 		    args->name);
 	if (result != 0)
-		return ctl_store_fail(store);
+		return CTL_STORE_FAILED;
 	(void)printf("user %s added as %s\n", args->name, role_names[role]);
 	return CTL_OK;
 }
@@ -143,7 +144,7 @@ ctl_user_password(struct store *store, const struct ctl_args *args)
 		result = user_set_password(store, &user, hash);
 	user_free(&user);
 	if (result != 0)
-		return ctl_store_fail(store);
+		return CTL_STORE_FAILED;
 	(void)printf("password of %s changed, sessions ended\n", args->name);
 	return CTL_OK;
 }
@@ -161,7 +162,7 @@ ctl_user_list(struct store *store, const struct ctl_args *args)
 {
 	(void)args;
 	return user_list(store, print_user, NULL) == 0 ? CTL_OK
-						       : ctl_store_fail(store);
+						       : CTL_STORE_FAILED;
 }
 
 int
@@ -177,6 +178,6 @@ ctl_user_remove(struct store *store, const struct ctl_args *args)
 		return ctl_fail(
 		    "%s is the last admin: add another one first", args->name);
 	default:
-		return ctl_store_fail(store);
+		return CTL_STORE_FAILED;
 	}
 }

@@ -350,20 +350,45 @@ read_container(const struct field *f, struct json_object *value,
 		fault_add(faults, at, FAULT_LIST, MSG_LIST);
 }
 
+/* 12, 12.5 and "12.5". */
+static bool
+as_number(struct json_object *value, double *out)
+{
+	const char *text;
+	char *end;
+
+	switch (json_object_get_type(value)) {
+	case json_type_int:
+	case json_type_double:
+		*out = json_object_get_double(value);
+		return isfinite(*out);
+	case json_type_string:
+		text = json_object_get_string(value);
+		if (!*text || text[strspn(text, "0123456789.")])
+			return false;
+		*out = strtod(text, &end);
+		return isfinite(*out) && !*end;
+	default:
+		return false;
+	}
+}
+
 static void
 read_time(struct json_object *value, const struct place *at, int64_t *to,
     struct faults *faults)
 {
-	/* seconds up to this, milliseconds above: as the original reads it */
-	const int64_t seconds_max = 20000000000;
-	int64_t number;
+	/* seconds up to this, a thousandth of them above, and so on: as the
+	 * original reads it */
+	const double seconds_max = 20000000000;
+	double number;
 
 	if (json_object_is_type(value, json_type_string) &&
 	    clock_parse(json_object_get_string(value), to))
 		return;
-	if (!json_object_is_type(value, json_type_boolean) &&
-	    as_integer(value, &number) && number >= 0) {
-		*to = number > seconds_max ? number : number * 1000;
+	if (as_number(value, &number) && number >= 0) {
+		while (number > seconds_max)
+			number /= 1000;
+		*to = (int64_t)(number * 1000 + 0.5);
 		return;
 	}
 	fault_add(

@@ -79,7 +79,7 @@ enum field_kind {
 	FIELD_WORD,    /* an enum: index in `words` */
 	FIELD_OBJECT,  /* struct json_object *, borrowed */
 	FIELD_LIST,    /* struct json_object *, borrowed */
-	FIELD_TIME,    /* int64_t, ms: a text or a number of seconds */
+	FIELD_TIME,    /* int64_t, ms: a text or a number (s, ms, us) */
 };
 
 enum field_flag {

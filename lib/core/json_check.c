@@ -19,6 +19,15 @@ fault(struct scan *s, const char *why)
 	return false;
 }
 
+/* A fault of all that begins at `start`: where JSON decoders place it. */
+static bool
+fault_from(struct scan *s, const char *start, const char *why)
+{
+	(void)fault(s, why);
+	s->at = start;
+	return false;
+}
+
 static int
 peek(const struct scan *s)
 {
@@ -45,22 +54,26 @@ skip_space(struct scan *s)
 static bool
 scan_word(struct scan *s, const char *word)
 {
+	const char *start = s->at;
+
 	for (; *word; word++)
 		if (!accept(s, *word))
-			return fault(s, "not JSON");
+			return fault_from(s, start, "not JSON");
 	return true;
 }
 
-/* The four digits of \uXXXX, whose value goes to *unit. */
+/* The four digits of \uXXXX, whose value goes to *unit, after the u. */
 static bool
 scan_unit(struct scan *s, unsigned *unit)
 {
+	const char *u = s->at - 1;
+
 	*unit = 0;
 	for (int i = 0; i < 4; i++) {
 		int c = tolower(peek(s));
 
 		if (c < 0 || !isxdigit(c))
-			return fault(s, "\\u needs four hex digits");
+			return fault_from(s, u, "\\u needs four hex digits");
 		*unit =
 		    *unit * 16 + (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
 		s->at++;
@@ -68,15 +81,16 @@ scan_unit(struct scan *s, unsigned *unit)
 	return true;
 }
 
-/* What follows a backslash. */
+/* What follows a backslash, which is not the end. */
 static bool
 scan_escape(struct scan *s)
 {
+	static const char lone[] = "lone surrogate: not valid Unicode";
 	unsigned unit, low;
 	int c = peek(s);
 
-	if (c < 0 || !strchr("\"\\/bfnrtu", c) || !c)
-		return fault(s, "unknown escape in a string");
+	if (!c || !strchr("\"\\/bfnrtu", c))
+		return fault_from(s, s->at - 1, "unknown escape in a string");
 	s->at++;
 	if (c != 'u')
 		return true;
@@ -88,20 +102,24 @@ scan_escape(struct scan *s)
 	if (unit < 0xd800 || unit > 0xdfff)
 		return true;
 	/* a high surrogate must be followed by a low one */
-	if (unit > 0xdbff || !accept(s, '\\') || !accept(s, 'u') ||
-	    !scan_unit(s, &low) || low < 0xdc00 || low > 0xdfff)
-		return fault(s, "lone surrogate: not valid Unicode");
-	return true;
+	if (unit > 0xdbff || !accept(s, '\\') || !accept(s, 'u'))
+		return fault(s, lone);
+	if (!scan_unit(s, &low))
+		return false;
+	return (low >= 0xdc00 && low <= 0xdfff) || fault(s, lone);
 }
 
+/* The rest of a string, after its opening quote. */
 static bool
 scan_string(struct scan *s)
 {
+	const char *quote = s->at - 1;
+
 	while (s->at < s->end) {
 		if (accept(s, '"'))
 			return true;
 		if (accept(s, '\\')) {
-			if (!scan_escape(s))
+			if (s->at < s->end && !scan_escape(s))
 				return false;
 		} else if (peek(s) < 0x20) {
 			return fault(s, "control character in a string");
@@ -109,7 +127,7 @@ scan_string(struct scan *s)
 			s->at++;
 		}
 	}
-	return fault(s, "");
+	return fault_from(s, quote, "");
 }
 
 static size_t
@@ -137,27 +155,32 @@ fits_integer(const char *digits, size_t n, bool negative)
 static bool
 scan_number(struct scan *s)
 {
+	const char *start = s->at, *part;
 	bool negative = accept(s, '-'), whole = true;
 	const char *digits = s->at;
 	size_t n = scan_digits(s);
 
 	if (n == 0)
-		return fault(s, "not JSON");
+		return fault_from(s, start, "not JSON");
 	if (n > 1 && *digits == '0') {
 		s->at = digits + 1;
 		return fault(s, "a number must not begin with 0");
 	}
+	part = s->at;
 	if (accept(s, '.')) {
 		whole = false;
 		if (scan_digits(s) == 0)
-			return fault(s, "digits must follow the point");
+			return fault_from(
+			    s, part, "digits must follow the point");
 	}
+	part = s->at;
 	if (accept(s, 'e') || accept(s, 'E')) {
 		whole = false;
 		if (!accept(s, '+'))
 			(void)accept(s, '-');
 		if (scan_digits(s) == 0)
-			return fault(s, "digits must follow the exponent");
+			return fault_from(
+			    s, part, "digits must follow the exponent");
 	}
 	if (whole && !fits_integer(digits, n, negative)) {
 		s->at = digits;

@@ -58,15 +58,11 @@ store_schema_version(struct store *s)
 static int
 execute(struct store *s, const char *sql, const char *what, struct reason *why)
 {
-	char *message = NULL;
-
-	if (sqlite3_exec(s->db, sql, NULL, NULL, &message) == SQLITE_OK)
+	if (sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK)
 		return 0;
-	(void)reason_set(why, "database %s: %s: %s", s->path, what,
-	    message ? message : "out of memory");
-	log_error("%s", why->text);
-	sqlite3_free(message);
-	return -1;
+	(void)reason_set(
+	    why, "database %s: %s: %s", s->path, what, sqlite3_errmsg(s->db));
+	return db_fail(s, what);
 }
 
 /*

@@ -29,8 +29,7 @@
 #define CIFS_MAGIC 0xff534d42u
 #define SMB2_MAGIC 0xfe534d42u
 
-/* --- what can be said before SQLite is asked ------------------------------
- */
+/* --- before SQLite is asked --------------------------------------------- */
 
 /* Leaves errno alone: it stands beside strerror(errno). */
 static const char *

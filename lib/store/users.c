@@ -310,9 +310,27 @@ login_failed(struct store *s, const char *account, const char *address)
 	return db_end(s, result);
 }
 
+/* 1 or 0, or -1 failed. */
+static int
+has_failures(struct store *s, const char *account, const char *address)
+{
+	sqlite3_stmt *stmt =
+	    db_query(s, select_failures, "tt", account, address);
+	int n = stmt ? db_step(s, stmt) : -1;
+
+	if (n == 1)
+		(void)sqlite3_reset(stmt);
+	return n;
+}
+
 int
 login_succeeded(struct store *s, const char *account, const char *address)
 {
+	/* each request by HTTP Basic comes here: mostly only to read */
+	int n = has_failures(s, account, address);
+
+	if (n != 1)
+		return n;
 	if (db_begin(s, DB_RELAXED) != 0)
 		return -1;
 	return db_end(s, db_run(s, delete_failures, "tt", account, address));

@@ -1,5 +1,7 @@
 #include "web/api.h"
 
+#include "web/openapi.h"
+
 #include <string.h>
 #include <strings.h>
 
@@ -12,8 +14,18 @@ healthz(struct web_request *request, struct web_reply *reply)
 	buf_str(&reply->body, "ok\n");
 }
 
+/* The description of all this: lib/web/openapi.json. */
+static void
+openapi(struct web_request *request, struct web_reply *reply)
+{
+	(void)request;
+	reply->content_type = "application/json";
+	buf_add(&reply->body, (const char *)openapi_json, openapi_json_size);
+}
+
 static const struct route routes[] = {
 	{ "/healthz", METHOD_GET, WHO_ANYONE, BODY_NONE, 0, healthz },
+	{ "/openapi.json", METHOD_GET, WHO_VIEWER, BODY_NONE, 0, openapi },
 	{ "/metrics/profile_request", METHOD_POST, WHO_OPERATOR, BODY_JSON,
 	    JSON_BODY_MAX, api_profile_request },
 	{ "/metrics/heartbeat", METHOD_POST, WHO_AGENT, BODY_JSON,

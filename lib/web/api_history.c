@@ -155,10 +155,13 @@ api_request(struct web_request *request, struct web_reply *reply)
 		    request, reply, 404, "there is no request with this id");
 		return;
 	}
+	if (result != 0) { /* there is nothing to add commands to */
+		reply_store_failure(request, reply);
+		return;
+	}
 	commands = json_object_new_array();
-	if (result == 0)
-		result = commands_of_request(
-		    request->store, id, append_command, commands);
+	result =
+	    commands_of_request(request->store, id, append_command, commands);
 	json_object_object_add(found, "commands", commands);
 	reply_json(reply, 200, found);
 	if (result != 0)

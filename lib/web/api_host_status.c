@@ -11,7 +11,8 @@
 #define NO_COMMAND "N/A"
 #define NO_STATUS "stopped"
 
-/* What a filter matches everything with, for the original's clients. */
+/* What the original's clients write for any text; a % in a longer filter is
+ * itself. */
 #define ANY "%"
 
 struct listing {
@@ -50,9 +51,9 @@ fits_one(const struct listing *l, enum filter_kind kind, const char *value,
 {
 	if (kind == FILTER_WORD)
 		return strcasecmp(value, filter) == 0;
-	if (strcmp(filter, ANY) == 0)
-		return true;
-	return l->exact ? strcmp(value, filter) == 0 : contains(value, filter);
+	if (l->exact)
+		return strcmp(value, filter) == 0;
+	return strcmp(filter, ANY) == 0 || contains(value, filter);
 }
 
 /* Whether any value of the filter fits; so does a filter that is not there. */
@@ -217,6 +218,7 @@ read_sort(struct listing *l, const char *value, const struct place *query,
 {
 	struct place at = { query, "sort", 0 };
 
+	l->sort = NULL;
 	l->descending = *value == '-';
 	for (size_t i = 0; sorts[i]; i++)
 		if (strcmp(value + l->descending, sorts[i]) == 0)

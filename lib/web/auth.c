@@ -67,6 +67,8 @@ auth_password(struct web_request *request, const char *name,
 		/* a read-only database must not turn «wrong» into «failed» */
 		(void)!login_failed(request->store, name, address);
 	}
+	if (result == AUTH_OK)
+		(void)!login_succeeded(request->store, name, address);
 	return result;
 }
 
@@ -203,9 +205,6 @@ auth_begin_session(struct web_request *request, struct web_reply *reply,
 	unsigned char hash[SECRET_HASH_BYTES];
 	char secret[SECRET_TEXT];
 
-	if (login_succeeded(request->store, user->name, address_of(request)) !=
-	    0)
-		return -1;
 	secret_make(secret);
 	secret_hash(secret, hash);
 	if (session_insert(request->store, hash, user->id,

@@ -11,25 +11,41 @@
 /* What the page knows while it writes the rows. */
 struct table {
 	struct web_reply *reply;
-	const struct params *form; /* what was ticked */
+	const struct params *form; /* what was sent */
+	int64_t *ticked;           /* owned: ids of hosts, sorted */
+	size_t n_ticked;
 	int64_t now_ms;
 	size_t n_hosts, n_active;
 };
 
 /* --- a row --------------------------------------------------------------- */
 
-static bool
-is_ticked(const struct params *form, int64_t id)
+static int
+compare_ids(const void *a, const void *b)
 {
-	for (size_t i = 0; i < form->n; i++) {
-		int64_t ticked;
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
-		if (strcmp(form->list[i].name, "host") == 0 &&
-		    field_integer_text(form->list[i].value, &ticked) &&
-		    ticked == id)
-			return true;
-	}
-	return false;
+	return (x > y) - (x < y);
+}
+
+/* Collects the ids that the form has, sorted: a fleet may be ticked. */
+static void
+read_ticks(struct table *t)
+{
+	t->ticked = mem_alloc(t->form->n, sizeof *t->ticked);
+	for (size_t i = 0; i < t->form->n; i++)
+		if (strcmp(t->form->list[i].name, "host") == 0 &&
+		    field_integer_text(
+			t->form->list[i].value, &t->ticked[t->n_ticked]))
+			t->n_ticked++;
+	qsort(t->ticked, t->n_ticked, sizeof *t->ticked, compare_ids);
+}
+
+static bool
+is_ticked(const struct table *t, int64_t id)
+{
+	return t->n_ticked > 0 && bsearch(&id, t->ticked, t->n_ticked,
+				      sizeof *t->ticked, compare_ids) != NULL;
 }
 
 /* "42 s", "5 min", "3 h", "12 d": enough to see who is silent. */
@@ -165,7 +181,7 @@ write_tick(struct table *t, const struct host *host)
 		    "name=\"host\" autocomplete=\"off\"");
 	html_attr_int(b, "value", host->id);
 	html_attr(b, "aria-label", host->hostname);
-	if (is_ticked(t->form, host->id))
+	if (is_ticked(t, host->id))
 		html_raw(b, " checked");
 	html_raw(b, "></td>");
 }
@@ -374,9 +390,12 @@ console_show_hosts(struct web_request *request, struct web_reply *reply,
 	struct web_request *request, struct web_reply *reply, void *context),
     void *context)
 {
-	struct table t = { reply, &request->form, clock_now_ms(), 0, 0 };
+	struct table t = { .reply = reply,
+		.form = &request->form,
+		.now_ms = clock_now_ms() };
 	struct buf *b = &reply->body;
 	size_t before;
+	int result;
 
 	page_begin(request, reply, "Hosts");
 	html_raw(b, "<h1>Hosts</h1>\n");
@@ -387,7 +406,10 @@ console_show_hosts(struct web_request *request, struct web_reply *reply,
 	page_link(request, reply, "action", "");
 	html_raw(b, ">\n");
 	page_form_token(request, reply);
-	if (write_table(&t, request) != 0) {
+	read_ticks(&t);
+	result = write_table(&t, request);
+	free(t.ticked);
+	if (result != 0) {
 		reply_store_failure(request, reply);
 		return;
 	}

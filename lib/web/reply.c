@@ -127,12 +127,10 @@ web_root(const struct web_request *request, char *root, size_t size)
 {
 	size_t used = (size_t)snprintf(root, size, "./");
 
-	/* "/" and "/login" are at the root, "/hosts/7" is one below it */
-	for (const char *c = request->path + 1; *c; c++)
-		if (*c == '/' && used + 3 < size) {
-			memcpy(root + used, "../", 4);
-			used += 3;
-		}
+	for (size_t i = 0; i < request->depth && used + 3 < size; i++) {
+		memcpy(root + used, "../", 4);
+		used += 3;
+	}
 }
 
 void

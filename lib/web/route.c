@@ -53,17 +53,26 @@ static void
 refuse_method(const struct web_request *request, struct web_reply *reply,
     unsigned methods)
 {
+	static const struct {
+		enum method method;
+		const char *names;
+	} all[] = { { METHOD_GET, "GET, HEAD" }, { METHOD_POST, "POST" },
+		{ METHOD_PUT, "PUT" } };
+	struct buf allow = BUF_INIT(64);
+
 	if (methods == 0) {
 		reply_error(
 		    request, reply, 404, "there is nothing at this address");
 		return;
 	}
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (methods & all[i].method)
+			buf_fmt(&allow, "%s%s", allow.len ? ", " : "",
+			    all[i].names);
 	reply_error(request, reply, 405,
 	    "this address takes other methods, which Allow names");
-	reply_header(reply, "Allow", "%s%s%s",
-	    methods & METHOD_GET ? "GET, HEAD" : "",
-	    methods & METHOD_GET && methods & METHOD_POST ? ", " : "",
-	    methods & METHOD_POST ? "POST" : "");
+	reply_header(reply, "Allow", "%s", buf_text(&allow));
+	buf_free(&allow);
 }
 
 /* --- who --------------------------------------------------------------------
@@ -126,6 +135,9 @@ admit(struct web_request *request, struct web_reply *reply,
 		refuse_person(request, reply, route->who);
 		break;
 	case AUTH_WAIT:
+		/* what is for everyone is also for who must wait */
+		if (route->who == WHO_ANYONE)
+			return true;
 		reply_wait(request, reply, wait_ms);
 		break;
 	case AUTH_FAILED:
@@ -241,7 +253,8 @@ take_form(struct web_request *request, struct web_reply *reply,
 	if (route->body == BODY_LOGIN_FORM)
 		return true;
 	token = params_get(&request->form, "form_token");
-	if (token && secret_equal(token, request->by.form_token))
+	/* nobody's own token is empty, and good for nothing */
+	if (token && *token && secret_equal(token, request->by.form_token))
 		return true;
 	reply_error(request, reply, 403,
 	    "the form is not from this login: load the page again");

@@ -23,9 +23,6 @@
 
 #define DEFAULT_DB LOCALSTATEDIR "/lib/conspect/conspect.db"
 
-/* Longest path below a program: an id and a file's name fit. */
-#define PATH_INFO_MAX 1024
-
 /* What is the same for every reply: nothing of it may be framed, sniffed,
  * cached, or load anything from elsewhere. */
 static const char security_headers[] =
@@ -79,17 +76,27 @@ method_of(const char *name)
 static char *
 normal_path(const char *info)
 {
-	size_t n = info ? strnlen(info, PATH_INFO_MAX + 1) : 0;
-	char *path = mem_alloc(n + 2, 1), *to = path;
+	char *path = mem_alloc(strlen(info) + 2, 1), *to = path;
 
 	*to++ = '/';
-	for (size_t i = 0; i < n && n <= PATH_INFO_MAX; i++)
-		if (info[i] != '/' || to[-1] != '/')
-			*to++ = info[i];
+	for (; *info; info++)
+		if (*info != '/' || to[-1] != '/')
+			*to++ = *info;
 	if (to > path + 1 && to[-1] == '/')
 		to--;
 	*to = '\0';
 	return path;
+}
+
+/* What relative addresses have to climb: a browser counts every slash. */
+static size_t
+depth_of(const char *info)
+{
+	size_t slashes = 0;
+
+	for (; *info; info++)
+		slashes += *info == '/';
+	return slashes > 1 ? slashes - 1 : 0;
 }
 
 static bool
@@ -99,15 +106,23 @@ is_on(const char *value)
 	       (strcasecmp(value, "on") == 0 || strcmp(value, "1") == 0);
 }
 
+static bool
+is_https(const char *scheme)
+{
+	return scheme && strcasecmp(scheme, "https") == 0;
+}
+
 static void
 read_environment(const struct exchange *x, struct web_request *request)
 {
-	const char *method = variable(x, "REQUEST_METHOD");
+	const char *method = variable(x, "REQUEST_METHOD"),
+		   *info = variable(x, "PATH_INFO");
 
 	memset(request, 0, sizeof *request);
 	request->method = method_of(method);
 	request->head = method && strcmp(method, "HEAD") == 0;
-	request->path = normal_path(variable(x, "PATH_INFO"));
+	request->path = normal_path(info ? info : "");
+	request->depth = depth_of(info ? info : "");
 	request->query = variable(x, "QUERY_STRING");
 	if (!request->query)
 		request->query = "";
@@ -119,7 +134,9 @@ read_environment(const struct exchange *x, struct web_request *request)
 	request->origin = variable(x, "HTTP_ORIGIN");
 	request->host = variable(x, "HTTP_HOST");
 	request->remote_address = variable(x, "REMOTE_ADDR");
-	request->secure = is_on(variable(x, "HTTPS"));
+	/* a proxy may end TLS; who lies here hurts its own cookie only */
+	request->secure = is_on(variable(x, "HTTPS")) ||
+			  is_https(variable(x, "HTTP_X_FORWARDED_PROTO"));
 }
 
 /* --- one request ------------------------------------------------------------

@@ -61,8 +61,9 @@ struct web_request {
 	const struct web_app *app;
 	enum method method;
 	bool head;
-	char
-	    *path; /* of PATH_INFO: begins with /, no // and no / at the end */
+	/* of PATH_INFO: begins with /, no // and no / at the end */
+	char *path;
+	size_t depth; /* of the address as it was sent: 0 at the root */
 	const char *argument;     /* what a route's * stands for, or NULL */
 	const char *query;        /* as sent */
 	const char *content_type; /* or NULL, as all below */

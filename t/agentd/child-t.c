@@ -233,9 +233,11 @@ START_TEST(a_version_is_read)
 	ck_assert_ptr_nonnull(
 	    strstr(version_of("#!/bin/sh\necho broken >&2; exit 4\n", version),
 		"--version exited with status 4: broken"));
-	ck_assert_ptr_nonnull(
-	    strstr(version_of("#!/nonexistent/shell\n", version),
-		"cannot be run by user"));
+	/* valgrind cannot come back from an execve() that fails so */
+	if (!getenv("CONSPECT_VALGRIND"))
+		ck_assert_ptr_nonnull(
+		    strstr(version_of("#!/nonexistent/shell\n", version),
+			"cannot be run by user"));
 }
 END_TEST
 

@@ -8,14 +8,7 @@ modules=$SRCDIR/t/browser/node_modules
 [ -d "$modules/playwright-core" ] ||
 	skip_all 'no playwright-core: npm ci in t/browser brings it'
 command -v chromium >/dev/null || skip_all 'not installed: chromium'
-at_exit stop_agents
-server_start lighttpd-fastcgi || give_up 'lighttpd does not start'
-make_archive
-start_agent good-host "$BASE/dist/perfspect.tgz"
-start_agent bad-host "$BASE/dist/nothing.tgz"
-is "$(log_in)" 303 'admin logs in'
-ok 'the host shows itself' wait_for "$PATIENCE" row_is good-host .
-ok 'so does the other one' wait_for "$PATIENCE" row_is bad-host .
+start_fleet lighttpd-fastcgi
 shots=$TOP_BUILDDIR/screenshots
 mkdir -p "$shots"
 # its lines are TAP from where we are

@@ -158,7 +158,9 @@ run_has_stopped() {
 		completed,stopped ]
 }
 
-end_to_end() {
+# start_fleet KIND: the server, a host that can have PerfSpect and one that
+# cannot.
+start_fleet() {
 	[ -z "$(server_missing "$1")" ] ||
 		skip_all "not installed: $(server_missing "$1")"
 	at_exit stop_agents
@@ -169,6 +171,10 @@ end_to_end() {
 	is "$(log_in)" 303 'admin logs in'
 	ok 'the host shows itself' wait_for "$PATIENCE" row_is good-host .
 	ok 'so does the other one' wait_for "$PATIENCE" row_is bad-host .
+}
+
+end_to_end() {
+	start_fleet "$1"
 	run_with_perfspect
 	run_without_archive
 	run_until_stopped

@@ -13,6 +13,9 @@
 ADMIN_PASSWORD='correct-horse battery:staple'
 server_pids=()
 server_pidfiles=()
+# A command that changes the configuration, whose name it is given, before
+# the server starts.
+server_edit=:
 
 # What has to be installed for a set-up.
 server_needs() {
@@ -93,6 +96,7 @@ server_render() {
 		PORT="$PORT" STATE="$STATE" HTML="$ROOT/html" \
 		USER="$USER_NAME" GROUP="$GROUP_NAME" "$@" \
 		>"$STATE/server.conf" || give_up "$kind.conf.in"
+	"$server_edit" "$STATE/server.conf"
 }
 
 # server_spawn NAME PROGRAM...: FastCGI workers on $STATE/run/NAME.sock.

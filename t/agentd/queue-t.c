@@ -1,0 +1,260 @@
+/* Slots and stops, with a shell script as the profiler. */
+#include "t/agentd/suite.h"
+
+#include "agentd/queue.h"
+#include "core/buf.h"
+#include "core/clock.h"
+#include "core/json.h"
+#include "core/log.h"
+
+#include <poll.h>
+#include <string.h>
+
+static char *directory, *state_dir, *script;
+static struct options o;
+static struct run_env env;
+static struct queue *q;
+static bool hold; /* give commands and let no time pass between them */
+static struct buf log_lines = BUF_INIT(100000);
+
+static void
+set_up(void)
+{
+	static char name[] = "db01", service[] = "web", server[] = "http://x";
+	static const char text[] = "#!/bin/sh\nexec sleep 1000\n";
+	struct reason why;
+
+	directory = suite_directory();
+	state_dir = mem_fmt("%s/state", directory);
+	script = mem_fmt("%s/gprofiler", directory);
+	suite_write(script, text, sizeof text - 1, 0700);
+	o = (struct options) { .host_name = name,
+		.service_name = service,
+		.api_server = server,
+		.state_dir = state_dir,
+		.gprofiler_path = script };
+	env = (struct run_env) { .options = &o, .token = "secret-token" };
+	ck_assert_int_eq(state_open(state_dir, &env.state, &why), 0);
+	hold = false;
+	q = queue_new(&env);
+	log_to_buf(&log_lines);
+}
+
+/* Lets the queue work until nothing is left. */
+static void
+run_dry(void)
+{
+	while (!queue_is_idle(q)) {
+		(void)queue_tick(q, clock_mono_ms());
+		(void)poll(NULL, 0, 10);
+	}
+}
+
+static void
+tear_down(void)
+{
+	queue_stop_all(q, "test ends", clock_mono_ms());
+	run_dry();
+	queue_free(q);
+	state_close(env.state);
+	log_to_buf(NULL);
+	buf_free(&log_lines);
+	free(state_dir);
+	free(script);
+	suite_remove(directory);
+}
+
+/* Gives the queue a command whose id ends with these digits. */
+static void
+take(unsigned number, enum command_kind kind, const char *config)
+{
+	struct command *c = mem_alloc(1, sizeof *c);
+	struct json_fault fault;
+
+	(void)snprintf(
+	    c->id, sizeof c->id, "00000000-0000-4000-8000-%012u", number);
+	c->kind = kind;
+	ck_assert_int_eq(
+	    json_read(config, strlen(config), &c->config, &fault), 0);
+	(void)!session_read(c->config, &c->session, &c->fault);
+	ck_assert_int_eq(state_accept(env.state, c->id), 0);
+	queue_take(q, c, clock_mono_ms());
+	if (!hold)
+		(void)queue_tick(q, clock_mono_ms());
+}
+
+#define START(number, config) take(number, COMMAND_START, config)
+#define STOP(number, config) take(number, COMMAND_STOP, config)
+
+/* The reports so far, «NUMBER STATUS REASON;» each; they are dropped. */
+static char *
+reports(void)
+{
+	struct buf text = BUF_INIT(10000);
+	struct state_report r;
+	struct json_fault fault;
+	char *copy;
+
+	while (state_next_report(env.state, &r) == STATE_THERE) {
+		struct json_object *report;
+		const char *error;
+
+		ck_assert_int_eq(
+		    json_read(r.text, strlen(r.text), &report, &fault), 0);
+		error = json_member_text(report, "error_message");
+		buf_fmt(&text, "%ld %s %s;",
+		    strtol(
+			json_member_text(report, "command_id") + 24, NULL, 10),
+		    json_member_text(report, "status"), error ? error : "-");
+		json_object_put(report);
+		ck_assert_int_eq(state_drop_report(env.state, r.number), 0);
+		free(r.text);
+	}
+	copy = mem_copy(buf_text(&text));
+	buf_free(&text);
+	return copy;
+}
+
+static void
+expect(const char *want)
+{
+	char *text = reports();
+
+	ck_assert_str_eq(text, want);
+	free(text);
+}
+
+#define ID(number) "00000000-0000-4000-8000-0000000000" number
+#define CONTINUOUS "{\"continuous\":true,\"duration\":60}"
+
+static void
+expect_in_hand(const char *want)
+{
+	struct json_object *in_hand = queue_in_hand(q);
+
+	ck_assert_str_eq(json_text(in_hand), want);
+	json_object_put(in_hand);
+}
+
+/* Lets the queue work until this is in hand. */
+static void
+run_until(const char *want)
+{
+	for (bool now = false; !now;) {
+		struct json_object *in_hand = queue_in_hand(q);
+
+		now = strcmp(json_text(in_hand), want) == 0;
+		json_object_put(in_hand);
+		(void)queue_tick(q, clock_mono_ms());
+		(void)poll(NULL, 0, 10);
+	}
+}
+
+#define HAND(number, state)                                                   \
+	"{\"command_id\":\"" ID(number) "\",\"state\":\"" state "\"}"
+
+START_TEST(a_stop_of_nothing_is_completed_at_once)
+{
+	STOP(1, "{\"stop_level\":\"host\"}");
+	ck_assert(queue_is_idle(q));
+	expect("1 completed -;");
+}
+END_TEST
+
+START_TEST(two_slots_run_and_one_waits)
+{
+	START(11, CONTINUOUS);
+	START(12, "{}");
+	START(13, "{}");
+	expect_in_hand("[" HAND("11", "running") "," HAND(
+	    "12", "running") "," HAND("13", "accepted") "]");
+	expect("");
+}
+END_TEST
+
+START_TEST(a_stop_ends_all_and_comes_last)
+{
+	char *text;
+
+	START(11, CONTINUOUS);
+	START(12, "{}");
+	hold = true;
+	START(13, "{}");
+	STOP(14, "{\"stop_level\":\"host\"}");
+	expect("13 stopped stopped by " ID("14") ";");
+	expect_in_hand("[" HAND("11", "running") "," HAND(
+	    "12", "running") "," HAND("14", "accepted") "]");
+	run_dry();
+	text = reports(); /* which of the two ends first is not promised */
+	ck_assert_ptr_nonnull(
+	    strstr(text, "11 stopped stopped by " ID("14") ";"));
+	ck_assert_ptr_nonnull(
+	    strstr(text, "12 stopped stopped by " ID("14") ";"));
+	ck_assert_ptr_nonnull(strstr(text, ";14 completed -;"));
+	free(text);
+}
+END_TEST
+
+START_TEST(the_last_of_several_continuous_starts_wins)
+{
+	START(11, CONTINUOUS);
+	hold = true;
+	START(12, CONTINUOUS);
+	START(13, CONTINUOUS);
+	expect("12 stopped replaced by " ID("13") ";");
+	run_until("[" HAND("13", "running") "]");
+	expect("11 stopped replaced by " ID("12") ";");
+}
+END_TEST
+
+START_TEST(a_start_after_a_stop_runs)
+{
+	START(11, CONTINUOUS);
+	STOP(12, "{\"stop_level\":\"host\"}");
+	START(13, CONTINUOUS);
+	run_until("[" HAND("13", "running") "]");
+	expect("11 stopped stopped by " ID("12") ";12 completed -;");
+}
+END_TEST
+
+START_TEST(a_process_stop_leaves_the_others)
+{
+	START(11, "{\"pids\":[10,20]}");
+	STOP(12, "{\"pids\":[10],\"stop_level\":\"process\"}");
+	expect("12 completed -;");
+	STOP(13, "{\"pids\":[20,10],\"stop_level\":\"process\"}");
+	run_dry();
+	expect("11 stopped stopped by " ID("13") ";13 completed -;");
+}
+END_TEST
+
+START_TEST(the_line_is_bounded)
+{
+	for (unsigned i = 0; i <= QUEUE_WAITING_MAX; i++)
+		START(20 + i, "{}");
+	expect("");
+	START(99, "{}");
+	expect("99 failed 16 commands wait on this host already;");
+}
+END_TEST
+
+START_TEST(a_faulty_command_is_reported)
+{
+	START(11, "{\"duration\":0}");
+	expect("11 failed duration must be a whole number from 1 to 2592000, "
+	       "not 0;");
+}
+END_TEST
+
+int
+main(void)
+{
+	const TTest *const tests[] = { a_stop_of_nothing_is_completed_at_once,
+		two_slots_run_and_one_waits, a_stop_ends_all_and_comes_last,
+		the_last_of_several_continuous_starts_wins,
+		a_start_after_a_stop_runs, a_process_stop_leaves_the_others,
+		the_line_is_bounded, a_faulty_command_is_reported };
+
+	return suite_run_with(
+	    "queue", tests, SUITE_N(tests), set_up, tear_down);
+}
