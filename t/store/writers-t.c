@@ -10,6 +10,7 @@
 
 #define WRITERS 8
 #define STEPS 150
+#define PAUSE_US 10000 /* at most, between two steps */
 #define HOSTS 3
 #define HELD 8 /* ids that a writer remembers */
 
@@ -108,6 +109,8 @@ write_on(struct writer *w)
 	for (int i = 0; result == 0 && i < STEPS; i++) {
 		int at = below(w, 10);
 
+		/* one that never rests would keep the lock from the others */
+		(void)usleep((useconds_t)below(w, PAUSE_US));
 		result = at < 3 ? ask(w) : at < 7 ? report_in(w) : complete(w);
 	}
 	if (result != 0)
