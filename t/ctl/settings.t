@@ -5,13 +5,18 @@
 check_refusals() {
 	local value
 	on_db get
-	refused 2 'something is missing' 'get needs a setting'
+	refused 2 'a NAME is needed' 'get needs a setting'
 	on_db set keep_days
-	refused 2 'something is missing' 'set needs a value'
+	refused 2 'a SETTING and a VALUE are needed' 'set needs a value'
 	on_db set keep_days 1 2
 	refused 2 'too many arguments' 'and no more than one'
 	on_db settings keep_days
 	refused 2 'too many arguments' 'settings takes none'
+	on_db get keep_days
+	refused 1 'there is no database .*: conspectctl migrate makes one' \
+		'a name that is mistyped makes no database'
+	ok 'and leaves none' test ! -e "$DB"
+	on_db migrate
 	on_db get nonsense
 	refused 1 'there is no setting nonsense: conspectctl settings' \
 		'an unknown setting has no value'

@@ -44,7 +44,7 @@ check_refusals() {
 	on_db show
 	refused 2 'which command\?' 'show what?'
 	on_db show request
-	refused 2 'something is missing' 'which request?'
+	refused 2 'a NAME is needed' 'which request?'
 	on_db show request "$NONE"
 	refused 1 "there is no request $NONE" 'an unknown request is an error'
 	on_db show request nonsense
