@@ -20,12 +20,12 @@
 static void
 round_is(struct box *box, const char *expected)
 {
-	struct housekeeping done;
+	struct housekeeping round;
 	char *text;
 
-	ck_assert_int_eq(housekeep(box->store, &done), 0);
-	text = mem_fmt("%d %d %d %d", (int)done.expired, (int)done.deleted,
-	    (int)done.requests, (int)done.sessions);
+	ck_assert_int_eq(housekeep(box->store, &round), 0);
+	text = mem_fmt("%d %d %d %d", (int)round.expired, (int)round.deleted,
+	    (int)round.requests, (int)round.sessions);
 	ck_assert_str_eq(text, expected);
 	free(text);
 	rows_are(box, "PRAGMA foreign_key_check", "");

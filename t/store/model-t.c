@@ -767,7 +767,7 @@ static void
 step_housekeeping(struct run *r)
 {
 	size_t expired, deleted, requests;
-	struct housekeeping done;
+	struct housekeeping round;
 
 	box_run(&r->box, "BEGIN IMMEDIATE");
 	number_rows(r);
@@ -775,14 +775,14 @@ step_housekeeping(struct run *r)
 		date_command(r, r->m.commands.of[i]);
 	age_requests(r);
 	box_run(&r->box, "COMMIT");
-	if (housekeep(r->box.store, &done) != 0)
+	if (housekeep(r->box.store, &round) != 0)
 		differ(r, "housekeeping failed");
 	m_housekeep(&r->m, KEEP, &expired, &deleted, &requests);
-	trace(r, "housekeeping -> %d %d %d", (int)done.expired,
-	    (int)done.deleted, (int)done.requests);
-	if ((size_t)done.expired != expired ||
-	    (size_t)done.deleted != deleted ||
-	    (size_t)done.requests != requests)
+	trace(r, "housekeeping -> %d %d %d", (int)round.expired,
+	    (int)round.deleted, (int)round.requests);
+	if ((size_t)round.expired != expired ||
+	    (size_t)round.deleted != deleted ||
+	    (size_t)round.requests != requests)
 		differ(r, "housekeeping did not %zu %zu %zu", expired, deleted,
 		    requests);
 }
