@@ -25,8 +25,9 @@ struct store {
 	char *path;
 	dev_t device; /* of the file that was opened */
 	ino_t inode;
-	int depth;    /* of nested transactions */
-	bool durable; /* what PRAGMA synchronous is at */
+	int64_t waits_since; /* for a lock, by clock_mono_ms() */
+	int depth;           /* of nested transactions */
+	bool durable;        /* what PRAGMA synchronous is at */
 	enum store_failure failure;
 	struct reason why;
 	struct {

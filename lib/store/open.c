@@ -131,6 +131,21 @@ set_wal(struct store *s)
 	return code == SQLITE_OK ? 0 : db_fail(s, SET_WAL);
 }
 
+/*
+ * SQLite's own handler waits up to 100 ms between two tries, so that among
+ * many writers one can miss every gap; short waits give each its turn.
+ */
+static int
+wait_for_lock(void *store, int tries)
+{
+	struct store *s = store;
+
+	if (tries == 0)
+		s->waits_since = clock_mono_ms();
+	return clock_mono_ms() - s->waits_since < BUSY_MS &&
+	       sqlite3_sleep(RETRY_MS) >= 0;
+}
+
 static int
 configure(struct store *s)
 {
@@ -141,7 +156,7 @@ configure(struct store *s)
 	};
 
 	(void)sqlite3_extended_result_codes(s->db, 1);
-	(void)sqlite3_busy_timeout(s->db, BUSY_MS);
+	(void)sqlite3_busy_handler(s->db, wait_for_lock, s);
 	if (set_wal(s) != 0)
 		return -1;
 	for (size_t i = 0; i < sizeof pragmas / sizeof *pragmas; i++)

@@ -34,7 +34,7 @@ static const enum actor actors[N_COMMAND_EVENTS] = { SERVER, AGENT, AGENT,
 
 /* The state that the table names, or -1. */
 static int
-expected(size_t from, int by)
+after_table(size_t from, int by)
 {
 	const char *letter = strchr(letters, table[from].by[by]);
 
@@ -50,7 +50,7 @@ START_TEST(every_event_in_every_state)
 		for (int e = 0; e < N_COMMAND_EVENTS; e++)
 			ck_assert_msg(
 			    command_next(table[s].from,
-				(enum command_event)e) == expected(s, e),
+				(enum command_event)e) == after_table(s, e),
 			    "%s, event %d", command_state_names[s], e);
 	}
 }
@@ -207,7 +207,7 @@ answer_to(enum command_state state, enum command_event event)
 	if (state == COMMAND_PENDING) /* it was never handed out */
 		return REFUSAL_UNKNOWN;
 	/* what was withdrawn in flight may have run all the same */
-	if (state >= COMMAND_SUPERSEDED || expected(state, event) >= 0)
+	if (state >= COMMAND_SUPERSEDED || after_table(state, event) >= 0)
 		return REFUSAL_NONE;
 	return REFUSAL_ENDED;
 }
@@ -217,7 +217,7 @@ try_event(enum command_state state, enum command_event event)
 {
 	char *about =
 	    mem_fmt("%s, event %d", command_state_names[state], (int)event);
-	int after = expected(state, event);
+	int after = after_table(state, event);
 	char id[UUID_TEXT];
 	struct box box;
 

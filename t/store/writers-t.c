@@ -10,6 +10,7 @@
 
 #define WRITERS 8
 #define STEPS 150
+#define PAUSE_US 10000 /* at most, between two steps */
 #define HOSTS 3
 #define HELD 8 /* ids that a writer remembers */
 
@@ -30,10 +31,8 @@ below(struct writer *w, int n)
 	return (int)(w->random >> 16) % n;
 }
 
-/* --- what a writer does: each returns 0 or -1 ---------------------------- */
-
-#define STOP_WHOLE_HOSTS                                                      \
-	"'request_type':'stop','stop_level':'host','target_hosts':"
+/* --- what a writer does: each returns 0 or -1 -----------------------------
+ */
 
 static int
 ask(struct writer *w)
@@ -45,7 +44,7 @@ ask(struct writer *w)
 		"'request_type':'start'",
 		STOP_HOSTS "{'a':[1],'c':[7]}",
 		STOP_HOSTS "{'B':[4]}",
-		STOP_WHOLE_HOSTS "{'a':null,'c':null}",
+		STOP_HOSTS "{'a':null,'c':null},'stop_level':'host'",
 	};
 	struct submission out;
 	int result = submit(
@@ -110,6 +109,8 @@ write_on(struct writer *w)
 	for (int i = 0; result == 0 && i < STEPS; i++) {
 		int at = below(w, 10);
 
+		/* one that never rests would keep the lock from the others */
+		(void)usleep((useconds_t)below(w, PAUSE_US));
 		result = at < 3 ? ask(w) : at < 7 ? report_in(w) : complete(w);
 	}
 	if (result != 0)
