@@ -132,37 +132,65 @@ take_first(struct line *line)
 	return c;
 }
 
-/* Puts a start in line; a continuous one displaces the one before it. */
 static void
-put_in_line(struct queue *q, struct command *c)
+displace(struct queue *q, struct line *line, size_t i, const char *why)
+{
+	struct command *c = line->of[i];
+
+	line->n--;
+	memmove(
+	    line->of + i, line->of + i + 1, (line->n - i) * sizeof *line->of);
+	dismiss(q, c, "stopped", why);
+}
+
+/*
+ * Whether a start takes the place of an earlier one in its slot: each
+ * continuous one does, and so does what a process-level stop left of it.
+ */
+static bool
+replaces(const struct command *c, const struct command *earlier)
+{
+	if (slot_of(c) == SLOT_CONTINUOUS)
+		return true;
+	return c->session.is_rest && earlier->session.n_pids > 0 &&
+	       session_covered(&c->session, &earlier->session);
+}
+
+/* In front of the line, or at its end. */
+static void
+put_in_line(struct queue *q, struct command *c, bool in_front)
 {
 	struct line *line = &q->waiting[slot_of(c)];
+	size_t place = in_front ? 0 : line->n;
 	struct reason why;
 
-	if (slot_of(c) == SLOT_CONTINUOUS && line->n) {
-		reason_set(&why, "replaced by %s", c->id);
-		dismiss(q, take_first(line), "stopped", why.text);
-	}
 	if (line->n == QUEUE_WAITING_MAX) {
 		reason_set(&why, "%d commands wait on this host already",
 		    (int)line->n);
 		dismiss(q, c, "failed", why.text);
 		return;
 	}
-	line->of[line->n++] = c;
+	memmove(line->of + place + 1, line->of + place,
+	    (line->n - place) * sizeof *line->of);
+	line->of[place] = c;
+	line->n++;
 }
 
 static void
 take_start(struct queue *q, struct command *c, int64_t now)
 {
 	struct run *running = q->running[slot_of(c)];
+	struct line *line = &q->waiting[slot_of(c)];
+	bool ends = running && replaces(c, run_command(running));
 	struct reason why;
 
-	if (slot_of(c) == SLOT_CONTINUOUS && running) {
-		reason_set(&why, "replaced by %s", c->id);
+	reason_set(&why, "replaced by %s", c->id);
+	if (ends)
 		run_end(running, why.text, false, now);
-	}
-	put_in_line(q, c);
+	for (size_t i = line->n; i-- > 0;)
+		if (replaces(c, line->of[i]))
+			displace(q, line, i, why.text);
+	put_in_line(q, c, ends);
 }
 
 /* --- stops --------------------------------------------------------------- */

@@ -122,7 +122,8 @@ read_rest(struct json_object *config, struct session *s, struct reason *why)
 {
 	const char *level = json_member_text(config, "stop_level");
 
-	s->whole_host_stop = !level || strcmp(level, "process") != 0;
+	s->is_rest = level && strcmp(level, "process") == 0;
+	s->whole_host_stop = !s->is_rest;
 	s->profilers = json_member(config, "profiler_configs");
 	if (s->profilers &&
 	    !json_object_is_type(s->profilers, json_type_object))

@@ -24,6 +24,7 @@ struct session {
 	bool continuous;       /* runs until it is stopped */
 	bool enable_perfspect; /* with hardware metrics */
 	bool whole_host_stop;  /* of a stop: stop_level is host */
+	bool is_rest;          /* of a start: what a process-level stop left */
 	long max_processes;    /* 0 for no limit */
 	long *pids;            /* NULL for the whole host */
 	size_t n_pids;

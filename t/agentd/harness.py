@@ -19,8 +19,10 @@ import uuid
 SRCDIR = os.environ.get("SRCDIR") or os.path.abspath(
     os.path.join(os.path.dirname(__file__), "../.."))
 BUILDDIR = os.environ.get("BUILDDIR") or os.getcwd()
+# Under valgrind BUILDDIR has scripts in the place of programs.
+TOP_BUILDDIR = os.environ.get("TOP_BUILDDIR") or BUILDDIR
 STANDINS = os.path.join(SRCDIR, "t/standins")
-PERFSPECT = os.path.join(BUILDDIR, "t/standins/perfspect")
+PERFSPECT = os.path.join(TOP_BUILDDIR, "t/standins/perfspect")
 AGENT = os.path.join(BUILDDIR, "conspect-agentd")
 VERSION = "3.17.1_2026-08-07_c399daa0"
 TOKEN = "agent-token-0123456789"

@@ -228,6 +228,21 @@ START_TEST(a_process_stop_leaves_the_others)
 }
 END_TEST
 
+START_TEST(what_a_process_stop_left_replaces_its_start_only)
+{
+	START(11, "{\"pids\":[10,20]}");
+	START(12, "{\"pids\":[30]}");
+	START(13, "{\"pids\":[20],\"stop_level\":\"process\"}");
+	run_until("[" HAND("13", "running") "," HAND("12", "accepted") "]");
+	expect("11 stopped replaced by " ID("13") ";");
+	START(14, "{\"pids\":[40,50]}");
+	START(15, "{\"pids\":[50],\"stop_level\":\"process\"}");
+	expect_in_hand("[" HAND("13", "running") "," HAND(
+	    "12", "accepted") "," HAND("15", "accepted") "]");
+	expect("14 stopped replaced by " ID("15") ";");
+}
+END_TEST
+
 START_TEST(the_line_is_bounded)
 {
 	for (unsigned i = 0; i <= QUEUE_WAITING_MAX; i++)
@@ -253,6 +268,7 @@ main(void)
 		two_slots_run_and_one_waits, a_stop_ends_all_and_comes_last,
 		the_last_of_several_continuous_starts_wins,
 		a_start_after_a_stop_runs, a_process_stop_leaves_the_others,
+		what_a_process_stop_left_replaces_its_start_only,
 		the_line_is_bounded, a_faulty_command_is_reported };
 
 	return suite_run_with(
