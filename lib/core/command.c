@@ -85,19 +85,6 @@ command_start_kind(const struct profiling_request *request)
 /* --- composing ----------------------------------------------------------- */
 
 static void
-set_integer(struct json_object *config, const char *key, int64_t value)
-{
-	json_object_object_add(config, key,
-	    value == FIELD_NULL ? NULL : json_object_new_int64(value));
-}
-
-static void
-set_text(struct json_object *config, const char *key, const char *value)
-{
-	json_object_object_add(config, key, json_object_new_string(value));
-}
-
-static void
 set_pids(struct json_object *config, const struct target *target)
 {
 	struct json_object *pids = json_object_new_array();
@@ -125,12 +112,11 @@ command_start_config(
 {
 	struct json_object *config = json_object_new_object();
 
-	set_text(config, "command_type", "start");
-	set_integer(config, "duration", request->duration);
-	set_integer(config, "frequency", request->frequency);
-	json_object_object_add(config, "continuous",
-	    json_object_new_boolean(request->continuous));
-	set_text(
+	json_add_text(config, "command_type", "start");
+	json_add_int(config, "duration", request->duration);
+	json_add_int(config, "frequency", request->frequency);
+	json_add_bool(config, "continuous", request->continuous);
+	json_add_text(
 	    config, "profiling_mode", profiling_mode_names[request->mode]);
 	if (target->n_pids)
 		set_pids(config, target);
@@ -144,7 +130,7 @@ command_stop_host_config(void)
 {
 	struct json_object *config = json_object_new_object();
 
-	set_text(config, "stop_level", "host");
+	json_add_text(config, "stop_level", "host");
 	return config;
 }
 
@@ -154,7 +140,7 @@ command_stop_process_config(const struct target *target)
 	struct json_object *config = json_object_new_object();
 
 	set_pids(config, target);
-	set_text(config, "stop_level", "process");
+	json_add_text(config, "stop_level", "process");
 	return config;
 }
 
@@ -249,7 +235,7 @@ command_merge_stops(struct json_object *pending, struct json_object *later)
 		return command_stop_host_config();
 	merged = json_object_new_object();
 	json_object_object_add(merged, "pids", pids);
-	set_text(merged, "stop_level", "process");
+	json_add_text(merged, "stop_level", "process");
 	return merged;
 }
 
@@ -294,6 +280,6 @@ command_without_pids(struct json_object *start, const struct target *target)
 	rest = json_object_new_object();
 	add_members(rest, start);
 	json_object_object_add(rest, "pids", left);
-	set_text(rest, "stop_level", "process");
+	json_add_text(rest, "stop_level", "process");
 	return rest;
 }

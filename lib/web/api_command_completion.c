@@ -27,10 +27,8 @@ describe(struct web_reply *reply, const struct completion *c,
 		    command_state_names[state]);
 		break;
 	}
-	json_object_object_add(value, "success",
-	    json_object_new_boolean(refusal == REFUSAL_NONE));
-	json_object_object_add(
-	    value, "message", json_object_new_string(buf_text(&text)));
+	json_add_bool(value, "success", refusal == REFUSAL_NONE);
+	json_add_text(value, "message", buf_text(&text));
 	reply_json(reply, 200, value);
 	buf_free(&text);
 }

@@ -18,26 +18,21 @@ token_covers(const struct agent_token *token, const char *service_name,
 static struct json_object *
 describe(const struct offer *offer)
 {
-	struct json_object *reply = json_object_new_object(), *command = NULL,
-			   *id = NULL;
+	struct json_object *reply = json_object_new_object(), *command = NULL;
 	bool some = offer->command_id[0] != '\0';
 
 	if (some) {
 		command = json_object_new_object();
-		json_object_object_add(command, "command_type",
-		    json_object_new_string(offer->command_type));
-		json_object_object_add(command, "combined_config",
-		    json_tokener_parse(offer->combined_config));
-		id = json_object_new_string(offer->command_id);
+		json_add_text(command, "command_type", offer->command_type);
+		json_add_json(
+		    command, "combined_config", offer->combined_config);
 	}
-	json_object_object_add(
-	    reply, "success", json_object_new_boolean(true));
-	json_object_object_add(reply, "message",
-	    json_object_new_string(
-		some ? "Heartbeat received. New profiling command available."
-		     : "Heartbeat received. No profiling commands."));
+	json_add_bool(reply, "success", true);
+	json_add_text(reply, "message",
+	    some ? "Heartbeat received. New profiling command available."
+		 : "Heartbeat received. No profiling commands.");
 	json_object_object_add(reply, "profiling_command", command);
-	json_object_object_add(reply, "command_id", id);
+	json_add_text(reply, "command_id", some ? offer->command_id : NULL);
 	return reply;
 }
 

@@ -28,8 +28,7 @@ add_message(struct json_object *reply, const struct profiling_request *r,
 			buf_fmt(
 			    &text, " across %zu hosts", submission->n_hosts);
 	}
-	json_object_object_add(
-	    reply, "message", json_object_new_string(buf_text(&text)));
+	json_add_text(reply, "message", buf_text(&text));
 	buf_free(&text);
 }
 
@@ -42,8 +41,8 @@ add_estimate(struct json_object *reply, const struct profiling_request *r,
 	char when[CLOCK_TEXT];
 
 	clock_format(submission->created_ms + seconds * 1000, when);
-	json_object_object_add(reply, "estimated_completion_time",
-	    r->type == REQUEST_START ? json_object_new_string(when) : NULL);
+	json_add_text(reply, "estimated_completion_time",
+	    r->type == REQUEST_START ? when : NULL);
 }
 
 static struct json_object *
@@ -56,11 +55,9 @@ describe(
 	for (size_t i = 0; i < submission->n_commands; i++)
 		json_object_array_add(
 		    ids, json_object_new_string(submission->command_ids[i]));
-	json_object_object_add(
-	    reply, "success", json_object_new_boolean(true));
+	json_add_bool(reply, "success", true);
 	add_message(reply, r, submission);
-	json_object_object_add(reply, "request_id",
-	    json_object_new_string(submission->request_id));
+	json_add_text(reply, "request_id", submission->request_id);
 	json_object_object_add(reply, "command_ids", ids);
 	add_estimate(reply, r, submission);
 	return reply;

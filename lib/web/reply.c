@@ -76,8 +76,7 @@ reply_detail(struct web_reply *reply, int status, const char *format, ...)
 	va_start(ap, format);
 	(void)vsnprintf(detail, sizeof detail, format, ap);
 	va_end(ap);
-	json_object_object_add(
-	    value, "detail", json_object_new_string(detail));
+	json_add_text(value, "detail", detail);
 	reply_json(reply, status, value);
 }
 
