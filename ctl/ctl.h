@@ -14,7 +14,7 @@
 /* Exit statuses. */
 enum {
 	CTL_OK = 0,
-	CTL_FAILED = 1, /* the reason was printed */
+	CTL_FAILED = 1, /* the reason was printed, or logged by the store */
 	CTL_USAGE = 2,
 };
 
@@ -46,9 +46,6 @@ int ctl_housekeep(struct store *store, const struct ctl_args *args);
 
 /* Prints "conspectctl: ..." to standard error and returns CTL_FAILED. */
 int ctl_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* A failure of the store: it has logged why, to standard error. */
-#define CTL_STORE_FAILED CTL_FAILED
 
 /* Whether name can be one of a user or token: printed otherwise. */
 bool ctl_check_name(const char *what, const char *name);

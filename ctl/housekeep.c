@@ -20,7 +20,7 @@ round_of(struct store *store, bool always_say)
 	struct housekeeping done;
 
 	if (housekeep(store, &done) != 0)
-		return CTL_STORE_FAILED;
+		return CTL_FAILED;
 	if (always_say || done.expired || done.deleted || done.requests)
 		log_info("expired %lld commands; deleted %lld commands, %lld "
 			 "requests, %lld sessions",

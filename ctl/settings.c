@@ -13,7 +13,7 @@ print_setting(struct store *store, enum setting setting)
 	int64_t value;
 
 	if (setting_get(store, setting, &value) != 0)
-		return CTL_STORE_FAILED;
+		return CTL_FAILED;
 	(void)printf("%-16s %10lld %-9s %s (default %lld, %lld to %lld)\n",
 	    info->key, (long long)value, info->unit, info->meaning,
 	    (long long)info->fallback, (long long)info->min,
@@ -53,7 +53,7 @@ ctl_get(struct store *store, const struct ctl_args *args)
 	if (setting < 0)
 		return CTL_FAILED;
 	if (setting_get(store, (enum setting)setting, &value) != 0)
-		return CTL_STORE_FAILED;
+		return CTL_FAILED;
 	(void)printf("%lld\n", (long long)value);
 	return CTL_OK;
 }
@@ -79,5 +79,5 @@ ctl_set(struct store *store, const struct ctl_args *args)
 	else
 		result = setting_set(store, (enum setting)setting, value);
 	return result == 0 ? print_setting(store, (enum setting)setting)
-			   : CTL_STORE_FAILED;
+			   : CTL_FAILED;
 }

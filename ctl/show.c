@@ -122,7 +122,7 @@ finish(int result, const char *what, const char *name)
 {
 	if (result == STORE_NOT_FOUND)
 		return ctl_fail("there is no %s %s", what, name);
-	return result == 0 ? CTL_OK : CTL_STORE_FAILED;
+	return result == 0 ? CTL_OK : CTL_FAILED;
 }
 
 int

@@ -44,7 +44,7 @@ add(struct store *store, const struct ctl_args *args, const char *secret)
 		return ctl_fail("there is a token %s already: conspectctl "
 				"token remove revokes it",
 		    args->name);
-	return CTL_STORE_FAILED;
+	return CTL_FAILED;
 }
 
 int
@@ -84,9 +84,8 @@ int
 ctl_token_list(struct store *store, const struct ctl_args *args)
 {
 	(void)args;
-	return agent_token_list(store, print_token, NULL) == 0
-		   ? CTL_OK
-		   : CTL_STORE_FAILED;
+	return agent_token_list(store, print_token, NULL) == 0 ? CTL_OK
+							       : CTL_FAILED;
 }
 
 int
@@ -99,6 +98,6 @@ ctl_token_remove(struct store *store, const struct ctl_args *args)
 	case STORE_NOT_FOUND:
 		return ctl_fail("there is no valid token %s", args->name);
 	default:
-		return CTL_STORE_FAILED;
+		return CTL_FAILED;
 	}
 }

@@ -120,7 +120,7 @@ ctl_user_add(struct store *store, const struct ctl_args *args)
 				"user password changes the password",
 		    args->name);
 	if (result != 0)
-		return CTL_STORE_FAILED;
+		return CTL_FAILED;
 	(void)printf("user %s added as %s\n", args->name, role_names[role]);
 	return CTL_OK;
 }
@@ -142,7 +142,7 @@ ctl_user_password(struct store *store, const struct ctl_args *args)
 		result = user_set_password(store, &user, hash);
 	user_free(&user);
 	if (result != 0)
-		return CTL_STORE_FAILED;
+		return CTL_FAILED;
 	(void)printf("password of %s changed, sessions ended\n", args->name);
 	return CTL_OK;
 }
@@ -159,8 +159,7 @@ int
 ctl_user_list(struct store *store, const struct ctl_args *args)
 {
 	(void)args;
-	return user_list(store, print_user, NULL) == 0 ? CTL_OK
-						       : CTL_STORE_FAILED;
+	return user_list(store, print_user, NULL) == 0 ? CTL_OK : CTL_FAILED;
 }
 
 int
@@ -176,6 +175,6 @@ ctl_user_remove(struct store *store, const struct ctl_args *args)
 		return ctl_fail(
 		    "%s is the last admin: add another one first", args->name);
 	default:
-		return CTL_STORE_FAILED;
+		return CTL_FAILED;
 	}
 }
