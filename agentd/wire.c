@@ -3,6 +3,7 @@
 #include "core/clock.h"
 #include "core/json.h"
 #include "core/mem.h"
+#include "core/result.h"
 #include "core/utf8.h"
 
 #include <fcntl.h>
@@ -29,8 +30,8 @@ add(struct json_object *to, const char *key, const char *text)
 }
 
 /* Text from a child or a file is not always UTF-8; JSON must be. */
-static void
-add_loose(struct json_object *to, const char *key, const char *text)
+static char *
+loose_copy(const char *text)
 {
 	char *copy = mem_copy(text), *at = copy;
 
@@ -39,6 +40,14 @@ add_loose(struct json_object *to, const char *key, const char *text)
 		if (*at)
 			*at++ = '?';
 	}
+	return copy;
+}
+
+static void
+add_loose(struct json_object *to, const char *key, const char *text)
+{
+	char *copy = loose_copy(text);
+
 	add(to, key, copy);
 	free(copy);
 }
@@ -117,6 +126,25 @@ wire_set_address(char *text, size_t room, const char *address)
 	at[ADDRESS_ROOM] = '\0';
 }
 
+/* The server takes so many, and no more bytes (core/result.h). */
+static void
+add_arguments(struct json_object *to, char *const *arguments)
+{
+	struct json_object *list = json_object_new_array();
+	size_t bytes = 0;
+
+	for (size_t i = 0; arguments[i] && i < ARGUMENTS_MAX; i++) {
+		char *text = loose_copy(arguments[i]);
+
+		bytes += strlen(text);
+		if (bytes <= ARGUMENTS_BYTES_MAX)
+			json_object_array_add(
+			    list, json_object_new_string(text));
+		free(text);
+	}
+	json_object_object_add(to, "arguments", list);
+}
+
 char *
 wire_report_text(const struct wire_report *r)
 {
@@ -133,6 +161,11 @@ wire_report_text(const struct wire_report *r)
 	json_object_object_add(to, "exit_status",
 	    r->exit_status < 0 ? NULL : json_object_new_int(r->exit_status));
 	add_loose(to, "perfspect_version", r->perfspect_version);
+	if (r->arguments)
+		add_arguments(to, r->arguments);
+	if (r->partial)
+		json_object_object_add(
+		    to, "partial", json_object_new_boolean(true));
 	text = mem_copy(json_text(to));
 	json_object_put(to);
 	return text;
