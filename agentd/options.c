@@ -18,6 +18,13 @@
 #define INTERVAL_MAX 3600
 #define INTERVAL_DEFAULT 30
 
+/* A week of PerfSpect's files for a run each hour is a tenth of it. */
+#define SPOOL_MIB_DEFAULT 512
+#define SPOOL_MIB_MAX (1024 * 1024)
+#define SPOOL_DAYS_DEFAULT 7
+#define SPOOL_DAYS_MAX 3650
+#define KEEP_DAYS_DEFAULT 3
+
 /* A DNS name has at most 253 characters; a service name as many. */
 #define NAME_MAX_BYTES 255
 
@@ -48,6 +55,12 @@ static const struct conf_key keys[] = {
 	{ "heartbeat-interval", CONF_INTEGER,
 	    offsetof(struct options, heartbeat_interval), INTERVAL_MIN,
 	    INTERVAL_MAX },
+	{ "spool-max-mib", CONF_INTEGER,
+	    offsetof(struct options, spool_max_mib), 1, SPOOL_MIB_MAX },
+	{ "spool-max-days", CONF_INTEGER,
+	    offsetof(struct options, spool_max_days), 1, SPOOL_DAYS_MAX },
+	{ "keep-runs-days", CONF_INTEGER,
+	    offsetof(struct options, keep_runs_days), 0, SPOOL_DAYS_MAX },
 	BOOLEAN("no-verify", no_verify),
 	BOOLEAN("foreground", foreground),
 };
@@ -73,6 +86,10 @@ options_help(void)
 	       "  --server-host URL       where gProfiler uploads profiles\n"
 	       "  --gprofiler-path PATH   the profiler (gprofiler, in PATH)\n"
 	       "  --state-dir DIR         (" DEFAULT_STATE_DIR ")\n"
+	       "  --spool-max-mib N       for the files of all runs (512)\n"
+	       "  --spool-max-days N      until files that cannot be "
+	       "delivered go (7)\n"
+	       "  --keep-runs-days N      until delivered files go (3)\n"
 	       "  --config FILE           (" DEFAULT_CONFIG ")\n"
 	       "  --foreground            stay, and log to standard error\n"
 	       "  --log-file FILE         in place of syslog\n"
@@ -249,7 +266,10 @@ options_parse(struct options *o, int argc, char **argv, struct reason *why)
 	const char *config = NULL;
 	int outcome;
 
-	*o = (struct options) { .heartbeat_interval = INTERVAL_DEFAULT };
+	*o = (struct options) { .heartbeat_interval = INTERVAL_DEFAULT,
+		.spool_max_mib = SPOOL_MIB_DEFAULT,
+		.spool_max_days = SPOOL_DAYS_DEFAULT,
+		.keep_runs_days = KEEP_DAYS_DEFAULT };
 	outcome = walk(o, argc, argv, false, &config, why);
 	if (outcome != OPTIONS_RUN)
 		return outcome;

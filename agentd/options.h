@@ -21,6 +21,9 @@ struct options {
 	char *log_file;       /* NULL: syslog */
 	char *pid_file;       /* NULL: none */
 	long heartbeat_interval; /* seconds */
+	long spool_max_mib;      /* files of all runs */
+	long spool_max_days;     /* files that could not be delivered */
+	long keep_runs_days;     /* files that were delivered */
 	bool no_verify;          /* accept any certificate of the API server */
 	bool foreground;         /* do not become a daemon */
 };
