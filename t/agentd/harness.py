@@ -304,7 +304,12 @@ def run(test):
 
 def run_at_once(*tests):
     """As run() for each, side by side: agents' tests mostly wait."""
-    threads = [threading.Thread(target=run, args=(t,)) for t in tests]
+    def guarded(test):
+        try:
+            run(test)
+        except Exception as fault:  # would end the thread, not the test
+            ok(False, "%s ends without a fault" % test.__name__, repr(fault))
+    threads = [threading.Thread(target=guarded, args=(t,)) for t in tests]
     for thread in threads:
         thread.start()
     for thread in threads:
