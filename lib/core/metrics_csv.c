@@ -68,7 +68,7 @@ static void
 join(struct lines *l)
 {
 	for (size_t i = 1; i < l->n_fields; i++)
-		l->fields[i][-1] = ',';
+		*(l->fields[i] - 1) = ',';
 }
 
 /* Cuts the line at its commas; fields after the last place are one. */
