@@ -3,7 +3,6 @@
 #include "core/clock.h"
 #include "core/json.h"
 #include "core/mem.h"
-#include "core/result.h"
 #include "core/utf8.h"
 
 #include <fcntl.h>
@@ -16,6 +15,10 @@
 /* An interval from the server is held to these. */
 #define INTERVAL_MIN 5
 #define INTERVAL_MAX 3600
+
+/* Of a command line, as the server has them: see report.h. */
+#define ARGUMENTS_MAX 256
+#define ARGUMENTS_BYTES_MAX 65536
 
 /* The longest text of an address, IPv6 with a zone, and its quotes. */
 #define ADDRESS_ROOM 64
@@ -30,26 +33,26 @@ add(struct json_object *to, const char *key, const char *text)
 }
 
 /* Text from a child or a file is not always UTF-8; JSON must be. */
-static char *
-loose_copy(const char *text)
+static struct json_object *
+loose(const char *text)
 {
 	char *copy = mem_copy(text), *at = copy;
+	struct json_object *value;
 
 	while (at && *at) {
 		at += utf8_valid_prefix(at, strlen(at));
 		if (*at)
 			*at++ = '?';
 	}
-	return copy;
+	value = copy ? json_object_new_string(copy) : NULL;
+	free(copy);
+	return value;
 }
 
 static void
 add_loose(struct json_object *to, const char *key, const char *text)
 {
-	char *copy = loose_copy(text);
-
-	add(to, key, copy);
-	free(copy);
+	json_object_object_add(to, key, loose(text));
 }
 
 /* Changes with each boot; "" where the kernel does not tell. */
@@ -126,7 +129,7 @@ wire_set_address(char *text, size_t room, const char *address)
 	at[ADDRESS_ROOM] = '\0';
 }
 
-/* The server takes so many, and no more bytes (core/result.h). */
+/* As much of them as the server takes. */
 static void
 add_arguments(struct json_object *to, char *const *arguments)
 {
@@ -134,13 +137,10 @@ add_arguments(struct json_object *to, char *const *arguments)
 	size_t bytes = 0;
 
 	for (size_t i = 0; arguments[i] && i < ARGUMENTS_MAX; i++) {
-		char *text = loose_copy(arguments[i]);
-
-		bytes += strlen(text);
-		if (bytes <= ARGUMENTS_BYTES_MAX)
-			json_object_array_add(
-			    list, json_object_new_string(text));
-		free(text);
+		bytes += strlen(arguments[i]);
+		if (bytes > ARGUMENTS_BYTES_MAX)
+			break;
+		json_object_array_add(list, loose(arguments[i]));
 	}
 	json_object_object_add(to, "arguments", list);
 }
