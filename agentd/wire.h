@@ -52,8 +52,8 @@ struct wire_report {
 	const char *results_path;      /* or NULL */
 	int exit_status;               /* of the profiler, or -1 */
 	const char *perfspect_version; /* or NULL */
-	char *const *arguments;        /* that ran, up to a NULL; or NULL */
-	bool partial; /* results cover less than the asked duration */
+	char *const *arguments;        /* that it ran with, or NULL */
+	bool partial; /* its metrics cover less time than was asked for */
 };
 
 /* The JSON of a report; the caller frees it. */
