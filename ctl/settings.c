@@ -14,7 +14,7 @@ print_setting(struct store *store, enum setting setting)
 
 	if (setting_get(store, setting, &value) != 0)
 		return CTL_FAILED;
-	(void)printf("%-16s %10lld %-9s %s (default %lld, %lld to %lld)\n",
+	(void)printf("%-17s %10lld %-9s %s (default %lld, %lld to %lld)\n",
 	    info->key, (long long)value, info->unit, info->meaning,
 	    (long long)info->fallback, (long long)info->min,
 	    (long long)info->max);

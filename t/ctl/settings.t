@@ -49,11 +49,11 @@ check_list() {
 	on_db settings
 	is "$STATUS" 0 'settings lists them'
 	for key in command_expiry active_window request_hosts keep_commands \
-		keep_days; do
-		like "$OUT" "^$key +[0-9]+ [a-z]+ .+\(default [0-9]+, [0-9]+ to \
+		keep_days results_keep_days results_keep_mib; do
+		like "$OUT" "^$key +[0-9]+ [A-Za-z]+ .+\(default [0-9]+, [0-9]+ to \
 [0-9]+\)\$" "$key with its unit, meaning and bounds"
 	done
-	is "$(wc -l <<<"$OUT")" 5 'one line each'
+	is "$(wc -l <<<"$OUT")" 7 'one line each'
 }
 
 check_refusals
