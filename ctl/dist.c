@@ -30,7 +30,7 @@
 
 #define COPY_BYTES 65536
 
-_Static_assert(PERFSPECT_VERSION_BYTES == ARCHIVE_VERSION_MAX + 1,
+_Static_assert(PERFSPECT_VERSION_BYTES == ARCHIVES_VERSION_MAX + 1,
     "what PerfSpect may answer is what can be pinned");
 
 /* --- the directory ------------------------------------------------------- */
@@ -193,7 +193,8 @@ copy_blocks(struct copy *c)
 
 /* Copies the file to COPY, with its digest. */
 static int
-copy(int file, const char *name, struct archive *archive, struct reason *why)
+copy(int file, const char *name, struct pinned_archive *archive,
+    struct reason *why)
 {
 	struct copy c = { .name = name, .from = file, .why = why };
 	unsigned char digest[crypto_hash_sha256_BYTES];
@@ -234,13 +235,13 @@ unpack(const char *name, struct reason *why)
 }
 
 static int
-find_arch(struct archive *archive, struct reason *why)
+find_arch(struct pinned_archive *archive, struct reason *why)
 {
 	char machine[ELF_MACHINE_BYTES];
 
 	if (elf_machine(UNPACKED "/" PROGRAM, PROGRAM, machine, why))
 		return -1;
-	if (!archive_arch_known(machine))
+	if (!archives_arch_known(machine))
 		return reason_set(why,
 		    PROGRAM " is a program for %s: archives for x86_64 and "
 			    "aarch64 are taken",
@@ -251,7 +252,8 @@ find_arch(struct archive *archive, struct reason *why)
 
 /* Asks the program, where it runs here, and else believes the person. */
 static int
-find_version(struct archive *archive, const char *given, struct reason *why)
+find_version(
+    struct pinned_archive *archive, const char *given, struct reason *why)
 {
 	char found[PERFSPECT_VERSION_BYTES];
 	struct reason elsewhere;
@@ -267,7 +269,7 @@ find_version(struct archive *archive, const char *given, struct reason *why)
 	}
 	if (perfspect_version(UNPACKED "/" PROGRAM, NULL, found, why))
 		return -1;
-	if (!archive_version_good(found))
+	if (!archives_version_good(found))
 		return reason_set(why,
 		    PROGRAM " --version answered \"%.100s\", which is no "
 			    "version",
@@ -282,9 +284,9 @@ find_version(struct archive *archive, const char *given, struct reason *why)
 
 int
 dist_take(struct dist *dist, int file, const char *name, const char *version,
-    struct archive *archive, struct reason *why)
+    struct pinned_archive *archive, struct reason *why)
 {
-	*archive = (struct archive) { 0 };
+	*archive = (struct pinned_archive) { 0 };
 	if (enter_workspace(dist, why) || copy(file, name, archive, why) ||
 	    unpack(name, why) || find_arch(archive, why) ||
 	    find_version(archive, version, why))
@@ -295,7 +297,8 @@ dist_take(struct dist *dist, int file, const char *name, const char *version,
 }
 
 int
-dist_keep(struct dist *dist, const struct archive *archive, struct reason *why)
+dist_keep(struct dist *dist, const struct pinned_archive *archive,
+    struct reason *why)
 {
 	if (renameat(AT_FDCWD, COPY, dist->fd, archive->file))
 		return reason_set(why, "%s/%s: %s", dist->path, archive->file,
@@ -316,7 +319,7 @@ struct pinned {
 };
 
 static void
-note_pinned(void *context, const struct archive *archive)
+note_pinned(void *context, const struct pinned_archive *archive)
 {
 	struct pinned *pinned = context;
 
@@ -328,10 +331,10 @@ note_pinned(void *context, const struct archive *archive)
 static bool
 is_ours(const char *name)
 {
-	for (int i = 0; archive_archs[i]; i++) {
+	for (int i = 0; archives_archs[i]; i++) {
 		char start[64];
 		size_t n = (size_t)snprintf(
-		    start, sizeof start, "perfspect-%s-", archive_archs[i]);
+		    start, sizeof start, "perfspect-%s-", archives_archs[i]);
 
 		if (strncmp(name, start, n) == 0 &&
 		    strspn(name + n, "0123456789abcdef") == NAME_DIGITS &&
@@ -391,7 +394,7 @@ int
 dist_sweep(struct dist *dist, struct store *store, struct reason *why)
 {
 	struct pinned pinned = { .n = 0 };
-	int result = archive_list(store, note_pinned, &pinned);
+	int result = archives_list(store, note_pinned, &pinned);
 
 	if (result == 0)
 		result = sweep(dist, &pinned, why);
@@ -405,7 +408,7 @@ dist_sweep(struct dist *dist, struct store *store, struct reason *why)
 }
 
 bool
-dist_has(const char *path, const struct archive *archive)
+dist_has(const char *path, const struct pinned_archive *archive)
 {
 	char *file = mem_fmt("%s/%s", path, archive->file);
 	struct stat st;

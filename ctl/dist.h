@@ -39,14 +39,14 @@ void dist_close(struct dist *dist) __attribute__((nonnull));
  * what a person says that it is, or NULL: needed where it cannot be run here,
  * and never other than what it says itself.  It gets its name by dist_keep().
  * The working directory is another one after this: the workspace, or /.
- * Returns 0, or -1 with the reason; archive_free() in each case.
+ * Returns 0, or -1 with the reason; pinned_archive_free() in each case.
  */
 int dist_take(struct dist *dist, int file, const char *name,
-    const char *version, struct archive *archive, struct reason *why)
+    const char *version, struct pinned_archive *archive, struct reason *why)
     __attribute__((nonnull(1, 3, 5, 6), warn_unused_result));
 
 /* Gives the copy its name, archive->file.  Returns 0 or -1. */
-int dist_keep(struct dist *dist, const struct archive *archive,
+int dist_keep(struct dist *dist, const struct pinned_archive *archive,
     struct reason *why) __attribute__((nonnull, warn_unused_result));
 
 /*
@@ -58,7 +58,7 @@ int dist_sweep(struct dist *dist, struct store *store, struct reason *why)
     __attribute__((nonnull, warn_unused_result));
 
 /* Whether the pinned archive's file is there, whole. */
-bool dist_has(const char *path, const struct archive *archive)
+bool dist_has(const char *path, const struct pinned_archive *archive)
     __attribute__((nonnull));
 
 #endif

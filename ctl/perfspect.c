@@ -59,7 +59,7 @@ open_archive(const char *path)
 
 static int
 add(struct dist *dist, struct store *store, const struct ctl_args *args,
-    int file, struct archive *archive, struct reason *why)
+    int file, struct pinned_archive *archive, struct reason *why)
 {
 	struct reason ignored; /* the first one counts */
 
@@ -67,7 +67,7 @@ add(struct dist *dist, struct store *store, const struct ctl_args *args,
 	    dist_take(dist, file, args->name, args->version, archive, why) ||
 	    dist_keep(dist, archive, why))
 		return -1;
-	if (archive_pin(store, archive)) {
+	if (archives_pin(store, archive)) {
 		reason_set(why, "%s is not pinned", args->name);
 		(void)!dist_sweep(dist, store, &ignored);
 		return -1;
@@ -81,30 +81,30 @@ add(struct dist *dist, struct store *store, const struct ctl_args *args,
 int
 ctl_perfspect_add(struct store *store, const struct ctl_args *args)
 {
-	struct archive archive = { .arch = NULL };
+	struct pinned_archive archive = { .arch = NULL };
 	struct dist dist = { .fd = -1 };
 	struct reason why;
 	int file, result;
 
-	if (args->version && !archive_version_good(args->version))
+	if (args->version && !archives_version_good(args->version))
 		return ctl_fail("a version is one word of at most %d visible "
 				"characters, such as "
 				"3.17.1_2026-08-07_c399daa0, not \"%s\"",
-		    ARCHIVE_VERSION_MAX, args->version);
+		    ARCHIVES_VERSION_MAX, args->version);
 	file = open_archive(args->name);
 	if (file < 0)
 		return CTL_FAILED;
 	result = add(&dist, store, args, file, &archive, &why);
 	close(file);
 	dist_close(&dist);
-	archive_free(&archive);
+	pinned_archive_free(&archive);
 	return result == 0 ? CTL_OK : ctl_fail("%s", why.text);
 }
 
 /* --- list ---------------------------------------------------------------- */
 
 static void
-print_archive(void *context, const struct archive *a)
+print_archive(void *context, const struct pinned_archive *a)
 {
 	const char *place = context;
 
@@ -117,7 +117,7 @@ int
 ctl_perfspect_list(struct store *store, const struct ctl_args *args)
 {
 	char *place = dist_place(store, args);
-	int result = archive_list(store, print_archive, place);
+	int result = archives_list(store, print_archive, place);
 
 	free(place);
 	return result == 0 ? CTL_OK : CTL_FAILED;
@@ -130,7 +130,7 @@ unpin_and_sweep(struct dist *dist, struct store *store, const char *arch)
 {
 	struct reason why;
 
-	switch (archive_unpin(store, arch)) {
+	switch (archives_unpin(store, arch)) {
 	case 0:
 		break;
 	case STORE_NOT_FOUND:
@@ -150,7 +150,7 @@ ctl_perfspect_remove(struct store *store, const struct ctl_args *args)
 	struct reason why;
 	int result;
 
-	if (!archive_arch_known(args->name))
+	if (!archives_arch_known(args->name))
 		return ctl_fail("an archive is named by its architecture, "
 				"x86_64 or aarch64, not \"%s\"",
 		    args->name);

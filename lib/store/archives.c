@@ -7,45 +7,45 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ARCHIVE_COLUMNS "arch, version, sha256, bytes, file, added_at"
+#define ARCHIVES_COLUMNS "arch, version, sha256, bytes, file, added_at"
 
 static const char upsert_archive[] =
-    "INSERT INTO PerfSpectArchives (" ARCHIVE_COLUMNS ")"
+    "INSERT INTO PerfSpectArchives (" ARCHIVES_COLUMNS ")"
     " VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (arch) DO UPDATE SET"
     " version = excluded.version, sha256 = excluded.sha256,"
     " bytes = excluded.bytes, file = excluded.file,"
     " added_at = excluded.added_at";
 static const char select_archive[] =
-    "SELECT " ARCHIVE_COLUMNS " FROM PerfSpectArchives WHERE arch = ?";
+    "SELECT " ARCHIVES_COLUMNS " FROM PerfSpectArchives WHERE arch = ?";
 static const char select_archives[] =
-    "SELECT " ARCHIVE_COLUMNS " FROM PerfSpectArchives ORDER BY arch";
+    "SELECT " ARCHIVES_COLUMNS " FROM PerfSpectArchives ORDER BY arch";
 static const char delete_archive[] =
     "DELETE FROM PerfSpectArchives WHERE arch = ?";
 
-const char *const archive_archs[] = { "aarch64", "x86_64", NULL };
+const char *const archives_archs[] = { "aarch64", "x86_64", NULL };
 
 bool
-archive_arch_known(const char *arch)
+archives_arch_known(const char *arch)
 {
-	for (int i = 0; archive_archs[i]; i++)
-		if (strcmp(archive_archs[i], arch) == 0)
+	for (int i = 0; archives_archs[i]; i++)
+		if (strcmp(archives_archs[i], arch) == 0)
 			return true;
 	return false;
 }
 
 bool
-archive_version_good(const char *version)
+archives_version_good(const char *version)
 {
 	size_t n = strlen(version);
 
 	for (size_t i = 0; i < n; i++)
 		if (version[i] <= ' ' || version[i] > '~')
 			return false;
-	return n > 0 && n <= ARCHIVE_VERSION_MAX;
+	return n > 0 && n <= ARCHIVES_VERSION_MAX;
 }
 
 void
-archive_free(struct archive *archive)
+pinned_archive_free(struct pinned_archive *archive)
 {
 	free(archive->arch);
 	free(archive->version);
@@ -56,7 +56,7 @@ archive_free(struct archive *archive)
 }
 
 static void
-archive_load(sqlite3_stmt *stmt, struct archive *archive)
+load(sqlite3_stmt *stmt, struct pinned_archive *archive)
 {
 	archive->arch = db_copy(stmt, 0);
 	archive->version = db_copy(stmt, 1);
@@ -67,7 +67,7 @@ archive_load(sqlite3_stmt *stmt, struct archive *archive)
 }
 
 int
-archive_pin(struct store *s, const struct archive *a)
+archives_pin(struct store *s, const struct pinned_archive *a)
 {
 	char now[CLOCK_TEXT];
 
@@ -79,7 +79,7 @@ archive_pin(struct store *s, const struct archive *a)
 }
 
 int
-archive_unpin(struct store *s, const char *arch)
+archives_unpin(struct store *s, const char *arch)
 {
 	int result;
 
@@ -92,7 +92,8 @@ archive_unpin(struct store *s, const char *arch)
 }
 
 int
-archive_by_arch(struct store *s, const char *arch, struct archive *archive)
+archives_by_arch(
+    struct store *s, const char *arch, struct pinned_archive *archive)
 {
 	sqlite3_stmt *stmt = db_query(s, select_archive, "t", arch);
 	int n;
@@ -103,14 +104,15 @@ archive_by_arch(struct store *s, const char *arch, struct archive *archive)
 	n = db_step(s, stmt);
 	if (n != 1)
 		return n < 0 ? -1 : STORE_NOT_FOUND;
-	archive_load(stmt, archive);
+	load(stmt, archive);
 	(void)sqlite3_reset(stmt);
 	return 0;
 }
 
 int
-archive_list(struct store *s,
-    void (*each)(void *context, const struct archive *archive), void *context)
+archives_list(struct store *s,
+    void (*each)(void *context, const struct pinned_archive *archive),
+    void *context)
 {
 	sqlite3_stmt *stmt = db_query(s, select_archives, "");
 	int n;
@@ -118,11 +120,11 @@ archive_list(struct store *s,
 	if (!stmt)
 		return -1;
 	while ((n = db_step(s, stmt)) == 1) {
-		struct archive archive;
+		struct pinned_archive archive;
 
-		archive_load(stmt, &archive);
+		load(stmt, &archive);
 		each(context, &archive);
-		archive_free(&archive);
+		pinned_archive_free(&archive);
 	}
 	return n;
 }

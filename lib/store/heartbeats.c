@@ -143,7 +143,7 @@ advise(struct store *s, const struct heartbeat *h,
 	if (!chosen || chosen->kind == KIND_STOP || !h->arch ||
 	    !perfspect_enabled(chosen->config))
 		return 0;
-	result = archive_by_arch(s, h->arch, &offer->perfspect);
+	result = archives_by_arch(s, h->arch, &offer->perfspect);
 	return result == STORE_NOT_FOUND ? 0 : result;
 }
 
@@ -187,6 +187,6 @@ offer_free(struct offer *offer)
 {
 	free(offer->command_type);
 	free(offer->combined_config);
-	archive_free(&offer->perfspect);
+	pinned_archive_free(&offer->perfspect);
 	memset(offer, 0, sizeof *offer);
 }

@@ -206,7 +206,7 @@ struct offer {
 	int64_t heartbeat_interval; /* s, or FIELD_NULL: the agent's own */
 	/* what to install for a start with PerfSpect; file is NULL where none
 	 * is pinned for the host's architecture */
-	struct archive perfspect;
+	struct pinned_archive perfspect;
 };
 
 void offer_free(struct offer *offer) __attribute__((nonnull));

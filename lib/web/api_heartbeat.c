@@ -19,10 +19,10 @@ token_covers(const struct agent_token *token, const char *service_name,
 }
 
 static struct json_object *
-describe_archive(const struct archive *archive)
+describe_archive(const struct pinned_archive *archive)
 {
 	struct json_object *object = json_object_new_object();
-	char *url = mem_fmt(ARCHIVE_URL_PREFIX "%s", archive->file);
+	char *url = mem_fmt(ARCHIVES_URL_PREFIX "%s", archive->file);
 
 	json_add_text(object, "url", url);
 	json_add_text(object, "sha256", archive->sha256);
