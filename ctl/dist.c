@@ -35,15 +35,6 @@ _Static_assert(PERFSPECT_VERSION_BYTES == ARCHIVES_VERSION_MAX + 1,
 
 /* --- the directory ------------------------------------------------------- */
 
-/* Web servers run as another user: all may read what all may have. */
-static int
-make_directory(const char *path)
-{
-	if (mkdir(path, 0755) == 0)
-		return chmod(path, 0755);
-	return errno == EEXIST ? 0 : -1;
-}
-
 static int
 check_private(const struct dist *dist, struct reason *why)
 {
@@ -64,18 +55,33 @@ check_private(const struct dist *dist, struct reason *why)
 	return 0;
 }
 
+/* Opens it, and makes it when it is missing. */
+static int
+open_directory(struct dist *dist, struct reason *why)
+{
+	bool made = mkdir(dist->path, 0755) == 0;
+
+	if (!made && errno != EEXIST)
+		return reason_set(why, "%s: %s", dist->path, strerror(errno));
+	/* a link could have been put there by who may write beside it */
+	dist->fd =
+	    open(dist->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dist->fd < 0)
+		return reason_set(why, "%s: %s (a link is not followed)",
+		    dist->path, strerror(errno));
+	if (check_private(dist, why))
+		return -1;
+	/* web servers run as another user, and our umask is strict */
+	if (made && fchmod(dist->fd, 0755))
+		return reason_set(why, "%s: %s", dist->path, strerror(errno));
+	return 0;
+}
+
 int
 dist_open(struct dist *dist, const char *path, struct reason *why)
 {
 	*dist = (struct dist) { .path = mem_copy(path), .fd = -1 };
-	if (make_directory(path))
-		return reason_set(why, "%s: %s", path, strerror(errno));
-	/* a link could have been put there by who may write beside it */
-	dist->fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (dist->fd < 0)
-		return reason_set(why, "%s: %s (a link is not followed)", path,
-		    strerror(errno));
-	if (check_private(dist, why))
+	if (open_directory(dist, why))
 		return -1;
 	if (flock(dist->fd, LOCK_EX | LOCK_NB) == 0)
 		return 0;

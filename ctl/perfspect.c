@@ -58,24 +58,32 @@ open_archive(const char *path)
 }
 
 static int
+keep_and_pin(struct dist *dist, struct store *store, const char *name,
+    const struct pinned_archive *archive, struct reason *why)
+{
+	if (dist_keep(dist, archive, why))
+		return -1;
+	if (archives_pin(store, archive)) /* the store has said why */
+		return reason_set(why, "%s is not pinned", name);
+	(void)printf("PerfSpect %s for %s pinned: %s/%s, SHA-256 %s\n",
+	    archive->version, archive->arch, dist->path, archive->file,
+	    archive->sha256);
+	return 0;
+}
+
+static int
 add(struct dist *dist, struct store *store, const struct ctl_args *args,
     int file, struct pinned_archive *archive, struct reason *why)
 {
 	struct reason ignored; /* the first one counts */
 
 	if (open_dist(dist, store, args, why) ||
-	    dist_take(dist, file, args->name, args->version, archive, why) ||
-	    dist_keep(dist, archive, why))
+	    dist_take(dist, file, args->name, args->version, archive, why))
 		return -1;
-	if (archives_pin(store, archive)) {
-		reason_set(why, "%s is not pinned", args->name);
-		(void)!dist_sweep(dist, store, &ignored);
-		return -1;
-	}
-	(void)printf("PerfSpect %s for %s pinned: %s/%s, SHA-256 %s\n",
-	    archive->version, archive->arch, dist->path, archive->file,
-	    archive->sha256);
-	return dist_sweep(dist, store, why);
+	if (keep_and_pin(dist, store, args->name, archive, why) == 0)
+		return dist_sweep(dist, store, why);
+	(void)!dist_sweep(dist, store, &ignored);
+	return -1;
 }
 
 int
