@@ -1,9 +1,9 @@
 #include "dist.h"
 
 #include "agentd/elf.h"
-#include "agentd/tree.h"
 #include "agentd/unpack.h"
 #include "agentd/version.h"
+#include "agentd/workspace.h"
 #include "core/mem.h"
 
 #include <dirent.h>
@@ -16,8 +16,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define WORKSPACE_PREFIX ".conspect-add."
 
 /* In the workspace. */
 #define COPY "archive"
@@ -91,21 +89,14 @@ dist_open(struct dist *dist, const char *path, struct reason *why)
 				 : strerror(errno));
 }
 
-static void
-remove_workspace(const struct dist *dist, const char *name)
-{
-	if (fchdir(dist->fd) == 0)
-		tree_remove(name);
-}
-
 void
 dist_close(struct dist *dist)
 {
-	if (dist->workspace)
-		remove_workspace(dist, dist->workspace);
+	/* its path is relative to the directory */
+	if (dist->workspace && fchdir(dist->fd) == 0)
+		workspace_remove(dist->workspace);
 	if (dist->fd >= 0)
 		close(dist->fd);
-	free(dist->workspace);
 	free(dist->path);
 	*dist = (struct dist) { .fd = -1 };
 }
@@ -115,15 +106,16 @@ dist_close(struct dist *dist)
 static int
 enter_workspace(struct dist *dist, struct reason *why)
 {
-	char name[] = WORKSPACE_PREFIX "XXXXXX";
+	struct reason inner;
 
-	if (fchdir(dist->fd) || !mkdtemp(name))
-		return reason_set(why, "%s, as user %ld: %s", dist->path,
-		    (long)geteuid(), strerror(errno));
-	dist->workspace = mem_copy(name);
-	if (chdir(name))
-		return reason_set(
-		    why, "%s/%s: %s", dist->path, name, strerror(errno));
+	if (fchdir(dist->fd))
+		return reason_set(why, "%s: %s", dist->path, strerror(errno));
+	dist->workspace = workspace_make(".", &inner);
+	if (!dist->workspace)
+		return reason_set(why, "%s: %s", dist->path, inner.text);
+	if (chdir(dist->workspace))
+		return reason_set(why, "%s/%s: %s", dist->path,
+		    dist->workspace, strerror(errno));
 	return 0;
 }
 
@@ -359,27 +351,6 @@ is_pinned(const struct pinned *pinned, const char *name)
 	return false;
 }
 
-/* A workspace that is not this program's was left behind: we have the lock. */
-static bool
-is_leftover(const struct dist *dist, const char *name)
-{
-	return strncmp(name, WORKSPACE_PREFIX, sizeof WORKSPACE_PREFIX - 1) ==
-		   0 &&
-	       !(dist->workspace && strcmp(dist->workspace, name) == 0);
-}
-
-static void
-sweep_one(struct dist *dist, const struct pinned *pinned, const char *name,
-    struct reason *why)
-{
-	if (is_leftover(dist, name))
-		remove_workspace(dist, name);
-	if (is_ours(name) && !is_pinned(pinned, name) &&
-	    unlinkat(dist->fd, name, 0))
-		(void)reason_set(
-		    why, "%s/%s: %s", dist->path, name, strerror(errno));
-}
-
 static int
 sweep(struct dist *dist, const struct pinned *pinned, struct reason *why)
 {
@@ -391,7 +362,10 @@ sweep(struct dist *dist, const struct pinned *pinned, struct reason *why)
 		return reason_set(why, "%s: %s", dist->path, strerror(errno));
 	why->text[0] = '\0';
 	while ((e = readdir(dir)))
-		sweep_one(dist, pinned, e->d_name, why);
+		if (is_ours(e->d_name) && !is_pinned(pinned, e->d_name) &&
+		    unlinkat(dist->fd, e->d_name, 0))
+			(void)reason_set(why, "%s/%s: %s", dist->path,
+			    e->d_name, strerror(errno));
 	(void)closedir(dir);
 	return why->text[0] ? -1 : 0;
 }

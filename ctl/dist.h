@@ -18,7 +18,7 @@
 struct dist {
 	char *path;      /* for messages */
 	int fd;          /* the directory, locked; -1 when closed */
-	char *workspace; /* its name in there, or NULL; see dist_take() */
+	char *workspace; /* in there, or NULL; see dist_take() */
 };
 
 /*
