@@ -95,8 +95,9 @@ read_heartbeat_reply(struct loop *l, int64_t now, struct reason *why)
 	if (wire_read_reply(buf_text(&l->heartbeat.reply),
 		l->heartbeat.reply.len, l->options->api_server, &reply, why))
 		return -1;
-	if (reply.interval)
-		l->interval_ms = (int64_t)reply.interval * 1000;
+	l->interval_ms =
+	    1000 * (int64_t)(reply.interval ? reply.interval
+					    : l->options->heartbeat_interval);
 	if (reply.command)
 		take_command(l, reply.command, now);
 	return 0;
