@@ -7,10 +7,8 @@
 
 #include <stdbool.h>
 
+#include "agentd/version.h"
 #include "core/reason.h"
-
-/* "3.17.1_2026-08-07_c399daa0", with room. */
-#define PERFSPECT_VERSION_BYTES 128
 
 /* What to install and where. */
 struct perfspect_job {
@@ -31,14 +29,6 @@ struct perfspect_job {
  * Returns 0 and the version, or -1 with the reason.
  */
 int perfspect_install(const struct perfspect_job *job, const char *workspace,
-    char version[PERFSPECT_VERSION_BYTES], struct reason *why)
-    __attribute__((nonnull, warn_unused_result));
-
-/*
- * Runs `PROGRAM --version` in the directory under a deadline.
- * Returns 0 and the version, or -1 with the reason.
- */
-int perfspect_version(const char *program, const char *directory,
     char version[PERFSPECT_VERSION_BYTES], struct reason *why)
     __attribute__((nonnull, warn_unused_result));
 

@@ -63,7 +63,7 @@ char *wire_report_text(const struct wire_report *report)
 /* What the server said to a heartbeat. */
 struct wire_reply {
 	struct command *command; /* or NULL; the caller frees it */
-	long interval;           /* seconds until the next one, 0: as before */
+	long interval;           /* seconds between them, 0: the agent's own */
 };
 
 /*
