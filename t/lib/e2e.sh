@@ -138,7 +138,8 @@ results_arrive() {
 		"$BASE/api/metrics/results/$id"
 	is "$(sqlite3 :memory: "SELECT group_concat(value ->> '\$.name', ' ')
 		FROM json_each(readfile('$TAP_TMP/list'), '\$.files')")" \
-		"$(cd "$LEFT" && LC_ALL=C ls | tr '\n' ' ' | sed 's/ $//')" \
+		"$(find "$LEFT" -type f -printf '%f\n' | LC_ALL=C sort |
+			paste -sd ' ')" \
 		'where a user finds them'
 }
 all_came() { diff -r "$LEFT" "$CAME" >/dev/null 2>&1; }
