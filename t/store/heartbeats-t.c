@@ -350,7 +350,7 @@ END_TEST
 
 #define FOUND(text)                                                           \
 	",'preflight':[{'check':'pmu','outcome':'problem','text':'" text "'}" \
-									 "]"
+	"]"
 
 static void
 findings_are(struct box *box, const char *expected)
