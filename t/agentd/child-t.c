@@ -97,6 +97,11 @@ START_TEST(the_environment_is_plain)
 	start(&c, "exec ls /proc/self/fd", -1, 0);
 	finish(&c);
 	ck_assert_str_eq(c.last, "3");
+	/* nobody can be asked for a password */
+	start(&c, "if true </dev/tty; then echo asks; else echo alone; fi", -1,
+	    0);
+	finish(&c);
+	ck_assert_str_eq(c.last, "alone");
 }
 END_TEST
 
