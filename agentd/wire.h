@@ -51,6 +51,8 @@ struct wire_report {
 	const char *results_path;      /* or NULL */
 	int exit_status;               /* of the profiler, or -1 */
 	const char *perfspect_version; /* or NULL */
+	char *const *arguments;        /* that it ran with, or NULL */
+	bool partial; /* its metrics cover less time than was asked for */
 };
 
 /* The JSON of a report; the caller frees it. */
