@@ -32,13 +32,10 @@ add(struct json_object *to, const char *key, const char *text)
 static void
 add_loose(struct json_object *to, const char *key, const char *text)
 {
-	char *copy = mem_copy(text), *at = copy;
+	char *copy = mem_copy(text);
 
-	while (at && *at) {
-		at += utf8_valid_prefix(at, strlen(at));
-		if (*at)
-			*at++ = '?';
-	}
+	if (copy)
+		utf8_repair(copy);
 	add(to, key, copy);
 	free(copy);
 }

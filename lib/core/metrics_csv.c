@@ -29,22 +29,13 @@ struct lines {
 
 /* --- lines --------------------------------------------------------------- */
 
-/* Control characters and invalid UTF-8 become '?'. */
+/* Control characters become '?'. */
 static void
 make_printable(char *text)
 {
-	size_t len = strlen(text);
-	size_t valid = utf8_valid_prefix(text, len);
-
-	for (size_t i = 0; i < len; i++) {
-		if (i == valid) {
-			text[i] = '?';
-			valid = i + 1;
-			valid += utf8_valid_prefix(text + valid, len - valid);
-		} else if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f) {
-			text[i] = '?';
-		}
-	}
+	for (; *text; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			*text = '?';
 }
 
 /* Refuses the line, which is no longer cut into fields, and quotes it. */

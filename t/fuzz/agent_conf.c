@@ -1,8 +1,6 @@
 /* The agent's settings file. */
 #include "fuzz/files.h"
 
-#include <string.h>
-
 #include "agentd/options.h"
 #include "core/buf.h"
 
@@ -108,7 +106,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	files_write(path, data, size);
 	outcome = parse(path, &o, &why);
-	FUZZ_CHECK(outcome == (why.text[0] ? -1 : (int)OPTIONS_RUN));
+	fuzz_check_reason(outcome != OPTIONS_RUN, why.text);
 	if (outcome == OPTIONS_RUN) {
 		check_options(&o);
 		check_comes_again(&o, path);

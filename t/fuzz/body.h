@@ -7,8 +7,6 @@
 
 #include "fuzz/fuzz.h"
 
-#include <string.h>
-
 #include "core/fields.h"
 #include "core/json.h"
 

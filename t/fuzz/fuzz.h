@@ -15,6 +15,9 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "core/utf8.h"
 
 /* The target's name, NAME above. */
 extern const char *const fuzz_target;
@@ -31,5 +34,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 			abort();                                              \
 		}                                                             \
 	} while (0)
+
+/* A failure has a reason, which is text, and a success has none. */
+static inline void
+fuzz_check_reason(bool failed, const char *why)
+{
+	FUZZ_CHECK(failed == (*why != '\0'));
+	FUZZ_CHECK(utf8_is_valid(why, strlen(why)));
+}
 
 #endif

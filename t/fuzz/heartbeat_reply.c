@@ -1,8 +1,6 @@
 /* What the server says to the agent: a heartbeat's reply, and a report's. */
 #include "fuzz/fuzz.h"
 
-#include <string.h>
-
 #include "agentd/wire.h"
 #include "core/json.h"
 #include "core/mem.h"
@@ -48,6 +46,7 @@ check_command(const struct command *c)
 
 	FUZZ_CHECK(uuid_parse(c->id, id) && strcmp(c->id, id) == 0);
 	FUZZ_CHECK(c->perfspect_url || !c->perfspect_sha256);
+	fuzz_check_reason(c->fault.text[0], c->fault.text);
 	if (!c->fault.text[0]) {
 		FUZZ_CHECK(
 		    c->kind == COMMAND_START || c->kind == COMMAND_STOP);
@@ -94,7 +93,7 @@ check_verdict(const char *text, size_t size)
 
 	FUZZ_CHECK(
 	    verdict == WIRE_TAKEN || verdict == WIRE_REFUSED || verdict == -1);
-	FUZZ_CHECK((verdict == WIRE_TAKEN) == !why.text[0]);
+	fuzz_check_reason(verdict != WIRE_TAKEN, why.text);
 }
 
 int
@@ -105,7 +104,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct reason why = { "" };
 	int result = wire_read_reply(text, size, SERVER, &reply, &why);
 
-	FUZZ_CHECK(result == (why.text[0] ? -1 : 0));
+	FUZZ_CHECK(result == 0 || result == -1);
+	fuzz_check_reason(result != 0, why.text);
 	FUZZ_CHECK(result == 0 || !reply.command);
 	FUZZ_CHECK(reply.interval == 0 ||
 		   (reply.interval >= 5 && reply.interval <= 3600));

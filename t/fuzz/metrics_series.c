@@ -2,7 +2,6 @@
 #include "fuzz/files.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "core/metrics_csv.h"
 
@@ -50,14 +49,14 @@ see(const char *path, struct seen *seen)
 
 	FUZZ_CHECK(f);
 	s = metrics_series_begin(f, path, &why);
-	FUZZ_CHECK(!s == !!why.text[0]);
+	fuzz_check_reason(!s, why.text);
 	if (s) {
 		seen->n_metrics = metrics_series_metrics(s);
 		for (size_t i = 0; i < seen->n_metrics; i++)
 			seen->names[i] = mem_copy(metrics_series_name(s, i));
 		while ((more = metrics_series_next(s, &row, &why)) == 1)
 			see_row(seen, &row);
-		FUZZ_CHECK(more == (why.text[0] ? -1 : 0));
+		fuzz_check_reason(more != 0, why.text);
 	}
 	metrics_series_free(s);
 	(void)fclose(f);
@@ -112,7 +111,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	files_write(from, data, size);
 	readable = see(from, seen);
 	result = metrics_summarize(from, to, &why);
-	FUZZ_CHECK(result == (why.text[0] ? -1 : 0));
+	fuzz_check_reason(result != 0, why.text);
 	FUZZ_CHECK(result == -1 || (readable && seen->n_rows > 0));
 	if (result == 0)
 		check_summary(seen, to);

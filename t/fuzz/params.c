@@ -1,10 +1,7 @@
 /* Forms and queries, as any browser may send them. */
 #include "fuzz/fuzz.h"
 
-#include <string.h>
-
 #include "core/buf.h"
-#include "core/utf8.h"
 #include "web/web.h"
 
 /* Each byte of an input takes up to three. */
@@ -50,7 +47,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct reason why = { "" };
 	int result = params_read(&p, (const char *)data, size, &why);
 
-	FUZZ_CHECK(result == (why.text[0] ? -1 : 0));
+	fuzz_check_reason(result != 0, why.text);
 	FUZZ_CHECK(p.n <= PARAMS_MAX);
 	for (size_t i = 0; i < p.n; i++) {
 		const char *name = p.list[i].name, *value = p.list[i].value;

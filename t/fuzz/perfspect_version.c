@@ -1,8 +1,6 @@
 /* The line that a program called perfspect says to --version. */
 #include "fuzz/fuzz.h"
 
-#include <string.h>
-
 #include "agentd/perfspect.h"
 #include "core/mem.h"
 
