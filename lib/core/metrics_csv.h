@@ -85,7 +85,7 @@ void metrics_series_free(struct metrics_series *series);
 
 /* --- the summary --------------------------------------------------------- */
 
-/* A socket's or processor's number is below it, far above what a kernel has. */
+/* A socket's or processor's number is below: no kernel counts so far. */
 #define METRICS_GROUPS_END 1000000
 
 /* Whether text is such a number, without a zero before it. */
