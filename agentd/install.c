@@ -1,13 +1,9 @@
 #include "agentd/install.h"
 
-#include "agentd/tree.h"
+#include "agentd/workspace.h"
 #include "core/log.h"
 #include "core/mem.h"
 
-#include <ctype.h>
-#include <dirent.h>
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +17,6 @@
 #define TIMEOUT_DEFAULT 300
 /* A day: more is a mistake. */
 #define TIMEOUT_MAX 86400
-
-/* Private directories begin so; then come the agent's pid and six letters. */
-#define WORKSPACE_PREFIX ".conspect-perfspect."
 
 /* How the child's last line begins; then comes the version or the reason. */
 #define SAYS_OK "conspect: ok "
@@ -122,63 +115,6 @@ fill_job(struct install *i, const struct command *c, const struct options *o,
 	return 0;
 }
 
-/* --- the private directory ----------------------------------------------- */
-
-/* Whether it was made by an agent that is no more. */
-static bool
-is_leftover(const char *directory, const char *name)
-{
-	size_t n = sizeof WORKSPACE_PREFIX - 1;
-	struct stat st;
-	char *path;
-	bool ours;
-	long pid;
-
-	if (strncmp(name, WORKSPACE_PREFIX, n) != 0 ||
-	    !isdigit((unsigned char)name[n]))
-		return false;
-	pid = strtol(name + n, NULL, 10);
-	if (pid == getpid() || kill((pid_t)pid, 0) == 0 || errno != ESRCH)
-		return false;
-	path = mem_fmt("%s/%s", directory, name);
-	ours = lstat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
-	       st.st_uid == geteuid();
-	free(path);
-	return ours;
-}
-
-static void
-remove_leftovers(const char *directory)
-{
-	DIR *dir = opendir(directory);
-	struct dirent *e;
-
-	while (dir && (e = readdir(dir)))
-		if (is_leftover(directory, e->d_name)) {
-			char *path = mem_fmt("%s/%s", directory, e->d_name);
-
-			tree_remove(path);
-			free(path);
-		}
-	if (dir)
-		(void)closedir(dir);
-}
-
-static int
-make_workspace(struct install *i, struct reason *why)
-{
-	remove_leftovers(i->directory);
-	i->workspace = mem_fmt(
-	    "%s/" WORKSPACE_PREFIX "%ld.XXXXXX", i->directory, (long)getpid());
-	if (mkdtemp(i->workspace))
-		return 0;
-	reason_set(why, "temporary directory %s, as user %ld: %s",
-	    i->directory, (long)geteuid(), strerror(errno));
-	free(i->workspace);
-	i->workspace = NULL;
-	return -1;
-}
-
 /* --- the child ----------------------------------------------------------- */
 
 /* The child's whole life; its last line is the result. */
@@ -206,7 +142,10 @@ install_start(struct install *i, const struct command *c,
 	};
 
 	*i = (struct install) { 0 };
-	if (fill_job(i, c, o, why) || make_workspace(i, why))
+	if (fill_job(i, c, o, why))
+		return -1;
+	i->workspace = workspace_make(i->directory, why);
+	if (!i->workspace)
 		return -1;
 	plan.directory = i->workspace;
 	i->deadline_ms = now + i->job.timeout_seconds * 1000;
@@ -261,9 +200,7 @@ install_result(const struct install *i, char version[PERFSPECT_VERSION_BYTES],
 void
 install_free(struct install *i)
 {
-	if (i->workspace)
-		tree_remove(i->workspace);
-	free(i->workspace);
+	workspace_remove(i->workspace);
 	free(i->directory);
 	free(i->program);
 	free(i->job.url);

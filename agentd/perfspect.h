@@ -7,10 +7,8 @@
 
 #include <stdbool.h>
 
+#include "agentd/version.h"
 #include "core/reason.h"
-
-/* "3.17.1_2026-08-07_c399daa0", with room: the server takes 100 bytes. */
-#define PERFSPECT_VERSION_BYTES 101
 
 /* What to install and where. */
 struct perfspect_job {
@@ -31,24 +29,6 @@ struct perfspect_job {
  * Returns 0 and the version, or -1 with the reason.
  */
 int perfspect_install(const struct perfspect_job *job, const char *workspace,
-    char version[PERFSPECT_VERSION_BYTES], struct reason *why)
-    __attribute__((nonnull, warn_unused_result));
-
-/*
- * The version in a line of `--version`: after "perfspect version ", shorter
- * than PERFSPECT_VERSION_BYTES, of printable ASCII without blanks, for it
- * goes into the log and to the server.  Returns whether there is one; where
- * not, version is as it was.
- */
-bool perfspect_read_version(
-    const char *line, char version[PERFSPECT_VERSION_BYTES])
-    __attribute__((nonnull, warn_unused_result));
-
-/*
- * Runs `PROGRAM --version` in the directory under a deadline.
- * Returns 0 and the version, or -1 with the reason.
- */
-int perfspect_version(const char *program, const char *directory,
     char version[PERFSPECT_VERSION_BYTES], struct reason *why)
     __attribute__((nonnull, warn_unused_result));
 

@@ -156,7 +156,7 @@ unpack_entry(struct unpacking *u, struct archive_entry *e)
 }
 
 static int
-unpack_all(struct unpacking *u, const char *archive)
+unpack_all(struct unpacking *u, int archive)
 {
 	struct archive_entry *e;
 	int r;
@@ -167,8 +167,7 @@ unpack_all(struct unpacking *u, const char *archive)
 	if (archive_write_disk_set_options(u->out, EXTRACT_FLAGS) !=
 	    ARCHIVE_OK)
 		return failed(u, u->out, "libarchive");
-	if (archive_read_open_filename(u->in, archive, BLOCK_BYTES) !=
-	    ARCHIVE_OK)
+	if (archive_read_open_fd(u->in, archive, BLOCK_BYTES) != ARCHIVE_OK)
 		return failed(u, u->in, "the archive is damaged");
 	while ((r = archive_read_next_header(u->in, &e)) == ARCHIVE_OK)
 		if (unpack_entry(u, e))
@@ -183,7 +182,7 @@ unpack_all(struct unpacking *u, const char *archive)
 }
 
 static int
-unpack_here(const char *archive, struct reason *why)
+unpack_here(int archive, struct reason *why)
 {
 	struct unpacking u = { .in = archive_read_new(),
 		.out = archive_write_disk_new(),
@@ -203,8 +202,8 @@ unpack_here(const char *archive, struct reason *why)
  * libarchive's check for links walks the whole path, so names must be
  * relative to a directory that we vouch for: the working directory.
  */
-int
-unpack_archive(const char *archive, const char *directory, struct reason *why)
+static int
+unpack_there(int archive, const char *directory, struct reason *why)
 {
 	int back = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC), result;
 
@@ -220,5 +219,17 @@ unpack_archive(const char *archive, const char *directory, struct reason *why)
 		result = reason_set(
 		    why, "the working directory: %s", strerror(errno));
 	close(back);
+	return result;
+}
+
+int
+unpack_archive(const char *archive, const char *directory, struct reason *why)
+{
+	int fd = open(archive, O_RDONLY | O_CLOEXEC), result;
+
+	if (fd < 0)
+		return reason_set(why, "%s: %s", archive, strerror(errno));
+	result = unpack_there(fd, directory, why);
+	close(fd);
 	return result;
 }

@@ -62,8 +62,13 @@ compose(const struct options *o, struct buf *to)
 	add(to, "gprofiler-path", o->gprofiler_path);
 	add(to, "log-file", o->log_file);
 	add(to, "pid-file", o->pid_file);
+	add(to, "host-root", *o->host_root ? o->host_root : NULL);
+	add(to, "perfspect-data", o->perfspect_data);
+	add(to, "cgroup", o->cgroup);
 	buf_fmt(to, "heartbeat-interval=%ld\nno-verify=%d\nforeground=%d\n",
 	    o->heartbeat_interval, o->no_verify, o->foreground);
+	buf_fmt(to, "cpu-limit=%ld\nmemory-limit=%ld\nmin-free=%ld\n",
+	    o->cpu_limit, o->memory_limit, o->min_free);
 }
 
 /* Settings that are written as they were read are read as they were. */
@@ -89,7 +94,13 @@ check_comes_again(const struct options *o, const char *path)
 	FUZZ_CHECK(same(o->gprofiler_path, again.gprofiler_path));
 	FUZZ_CHECK(same(o->log_file, again.log_file));
 	FUZZ_CHECK(same(o->pid_file, again.pid_file));
+	FUZZ_CHECK(same(o->host_root, again.host_root));
+	FUZZ_CHECK(same(o->perfspect_data, again.perfspect_data));
+	FUZZ_CHECK(same(o->cgroup, again.cgroup));
 	FUZZ_CHECK(o->heartbeat_interval == again.heartbeat_interval);
+	FUZZ_CHECK(o->cpu_limit == again.cpu_limit);
+	FUZZ_CHECK(o->memory_limit == again.memory_limit);
+	FUZZ_CHECK(o->min_free == again.min_free);
 	FUZZ_CHECK(o->no_verify == again.no_verify);
 	FUZZ_CHECK(o->foreground == again.foreground);
 	options_free(&again);

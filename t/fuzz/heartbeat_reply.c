@@ -4,15 +4,44 @@
 #include "agentd/wire.h"
 #include "core/json.h"
 #include "core/mem.h"
+#include "core/perfspect_args.h"
 #include "core/uuid.h"
 
 #define SERVER "https://appliance.example:8443/conspect"
 
 const char *const fuzz_target = "heartbeat_reply";
 
+/* Flags that name a file, open a port or reach another machine. */
+static const char *const dangerous[] = { "--", "--eventfile", "--input",
+	"--key", "--metricfile", "--output", "--port", "--target", "--targets",
+	"--tempdir", "--user" };
+
+/* A word of PerfSpect's command line: a harmless flag, or a flag's value. */
+static void
+check_word(void *context, const char *word)
+{
+	size_t *n = context;
+
+	(*n)++;
+	FUZZ_CHECK(*word);
+	if (*word != '-')
+		return;
+	for (size_t i = 0; i < sizeof dangerous / sizeof *dangerous; i++)
+		FUZZ_CHECK(strcmp(word, dangerous[i]) != 0);
+	FUZZ_CHECK(word[1] == '-');
+	word += 2;
+	FUZZ_CHECK(!word[strspn(word, "abcdefghijklmnopqrstuvwxyz")]);
+}
+
 static void
 check_session(const struct session *s)
 {
+	size_t n_words = 0;
+
+	perfspect_args_words(s->perfspect_args, check_word, &n_words);
+	FUZZ_CHECK(s->perfspect_args || n_words == 0);
+	FUZZ_CHECK(s->cpu_percent >= 0 && s->memory_mib >= 0);
+	FUZZ_CHECK(session_perfspect_least(s) > 0);
 	FUZZ_CHECK(s->duration >= 0 && s->frequency >= 0);
 	FUZZ_CHECK(s->max_processes >= 0);
 	FUZZ_CHECK(s->n_pids <= SESSION_PIDS_MAX);
@@ -20,7 +49,7 @@ check_session(const struct session *s)
 	for (size_t i = 0; i < s->n_pids; i++)
 		FUZZ_CHECK(s->pids[i] > 0);
 	FUZZ_CHECK(s->is_rest != s->whole_host_stop);
-	FUZZ_CHECK(session_covered(s, s));
+	FUZZ_CHECK(session_is_part(s, s));
 }
 
 static void
@@ -33,6 +62,9 @@ check_same_session(const struct session *a, const struct session *b)
 	FUZZ_CHECK(a->enable_perfspect == b->enable_perfspect);
 	FUZZ_CHECK(a->is_rest == b->is_rest);
 	FUZZ_CHECK(a->max_processes == b->max_processes);
+	FUZZ_CHECK(a->cpu_percent == b->cpu_percent);
+	FUZZ_CHECK(a->memory_mib == b->memory_mib);
+	FUZZ_CHECK(!a->perfspect_args == !b->perfspect_args);
 	FUZZ_CHECK(a->n_pids == b->n_pids);
 	for (size_t i = 0; i < a->n_pids; i++)
 		FUZZ_CHECK(a->pids[i] == b->pids[i]);

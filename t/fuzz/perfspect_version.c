@@ -1,7 +1,7 @@
 /* The line that a program called perfspect says to --version. */
 #include "fuzz/fuzz.h"
 
-#include "agentd/perfspect.h"
+#include "agentd/version.h"
 #include "core/mem.h"
 
 const char *const fuzz_target = "perfspect_version";
