@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.parse
 import uuid
 
 SRCDIR = os.environ.get("SRCDIR") or os.path.abspath(
@@ -32,16 +33,19 @@ DEADLINE = 600 if os.environ.get("CONSPECT_VALGRIND") else 120
 
 _count = 0
 _failed = 0
+_lock = threading.Lock()  # of these two and of the lines with them
 
 
 def ok(good, what, got=None):
     global _count, _failed
-    _count += 1
-    print("%sok %d - %s" % ("" if good else "not ", _count, what), flush=True)
-    if not good:
-        _failed += 1
-        if got is not None:
-            print("# got: %s" % (got,), flush=True)
+    with _lock:
+        _count += 1
+        print("%sok %d - %s" % ("" if good else "not ", _count, what),
+              flush=True)
+        if not good:
+            _failed += 1
+            if got is not None:
+                print("# got: %s" % (got,), flush=True)
     return good
 
 
@@ -85,8 +89,13 @@ class Server(http.server.ThreadingHTTPServer):
         self.extra = {}        # goes into each reply to a heartbeat
         self.files = {}        # path: bytes, or a function of the handler
         self.fetched = []      # paths of GETs
-        self.refuse = None     # (status, headers, body) for each POST
+        self.refuse = None     # (status, headers, body) for each request
+        self.came = []         # ids of reports, and names of result files
+        self.delivered = {}    # (command, name): bytes
+        self.put_answer = None  # a function of the name: such a triple, or
+                                # None for 201
         self.report_reply = {"success": True, "message": "ok"}
+        self.report_status = 200
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def offer(self, kind, config, **more):
@@ -152,6 +161,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         server = self.server
+        status = 200
         body = self.rfile.read(int(self.headers["Content-Length"]))
         server.headers_seen.append(dict(self.headers))
         if server.refuse:
@@ -162,12 +172,33 @@ class Handler(http.server.BaseHTTPRequestHandler):
             reply = server.heartbeat(data)
         elif self.path == "/api/metrics/command_completion":
             server.reports.append(data)
-            reply = server.report_reply
+            server.came.append(data["command_id"])
+            reply, status = server.report_reply, server.report_status
         else:
             self.answer(404, {}, b"{}")
             return
-        self.answer(200, {"Content-Type": "application/json"},
+        self.answer(status, {"Content-Type": "application/json"},
                     json.dumps(reply).encode())
+
+    def do_PUT(self):
+        """A result file."""
+        server = self.server
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        address = urllib.parse.urlsplit(self.path)
+        *place, command, name = address.path.split("/")
+        name = urllib.parse.unquote(name)
+        answer = server.refuse or (server.put_answer and
+                                   server.put_answer(name))
+        wrong = (place != ["", "api", "metrics", "results"] or
+                 address.query != "hostname=db01" or
+                 self.headers["Authorization"] != "Bearer " + TOKEN)
+        if wrong:
+            answer = (400, {}, b"{}")
+        if not server.refuse:
+            server.came.append(name)
+        if not answer:
+            server.delivered[command, name] = body
+        self.answer(*(answer or (201, {}, b"{}")))
 
     def do_GET(self):
         self.server.fetched.append(self.path)
@@ -270,3 +301,17 @@ def run(test):
         host.close()
         server.shutdown()
         server.server_close()
+
+
+def run_at_once(*tests):
+    """As run() for each, side by side: agents' tests mostly wait."""
+    def guarded(test):
+        try:
+            run(test)
+        except Exception as fault:  # would end the thread, not the test
+            ok(False, "%s ends without a fault" % test.__name__, repr(fault))
+    threads = [threading.Thread(target=guarded, args=(t,)) for t in tests]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
