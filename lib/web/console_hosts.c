@@ -5,6 +5,7 @@
 #include "core/mem.h"
 #include "store/history.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -504,16 +505,33 @@ console_show_hosts(struct web_request *request, struct web_reply *reply,
 
 /* --- what was done ------------------------------------------------------- */
 
-/* "3 waiting, 1 under way, 46 done", without what there is none of. */
+/* " until 18:00 UTC", with the day where it is not today. */
 static void
-write_progress(struct buf *b, const struct request_record *r)
+write_until(struct buf *b, struct store *store, const char *request_id)
+{
+	char until[CLOCK_TEXT], now[CLOCK_TEXT], text[32];
+	size_t day = sizeof "YYYY-MM-DD " - 1;
+
+	if (request_waits_until(store, request_id, until) != 0)
+		return;
+	clock_format(clock_now_ms(), now);
+	(void)snprintf(text, sizeof text, "%.10s %.5s", until, until + day);
+	html_text(b, " until ");
+	html_text(b, strncmp(until, now, day) == 0 ? text + day : text);
+	html_text(b, " UTC");
+}
+
+/* "46 done, 1 under way, 3 waiting until 18:00 UTC", without what there is
+ * none of. */
+static void
+write_progress(
+    struct buf *b, struct store *store, const struct request_record *r)
 {
 	const struct {
 		int64_t n;
 		const char *what;
-	} parts[] = { { r->n_waiting, " waiting" },
-		{ r->n_open, " under way" }, { r->n_failed, " failed" },
-		{ r->n_done, " done" } };
+	} parts[] = { { r->n_done, " done" }, { r->n_failed, " failed" },
+		{ r->n_open, " under way" }, { r->n_waiting, " waiting" } };
 	bool first = true;
 
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -524,19 +542,21 @@ write_progress(struct buf *b, const struct request_record *r)
 		html_text(b, parts[i].what);
 		first = false;
 	}
+	if (r->n_waiting)
+		write_until(b, store, r->request_id);
 	if (!first)
 		html_raw(b, ".");
 }
 
 /* Where a start with PerfSpect goes to hosts that cannot measure. */
 static void
-write_lacking(struct web_request *request, struct buf *b, const char *id)
+write_lacking(struct buf *b, struct store *store, const char *id)
 {
 	struct reason why;
 	int64_t n;
 
 	/* the start is made: that this cannot be told is no error */
-	if (hosts_lacking(request->store, id, &n, &why) != 0 || n == 0)
+	if (hosts_lacking(store, id, &n, &why) != 0 || n == 0)
 		return;
 	html_raw(b, " ");
 	html_int(b, n);
@@ -545,17 +565,17 @@ write_lacking(struct web_request *request, struct buf *b, const char *id)
 	html_text(b, n > 1 ? ", for one." : ".");
 }
 
-/* What a request is shown with. */
-struct done {
-	struct web_request *request;
+/* What a notice is of. */
+struct done_notice {
 	struct web_reply *reply;
+	struct store *store;
 };
 
 static bool
 write_done(void *context, const struct request_record *r)
 {
-	const struct done *done = context;
-	struct web_reply *reply = done->reply;
+	const struct done_notice *notice = context;
+	struct web_reply *reply = notice->reply;
 	struct buf *b = &reply->body;
 	struct json_object *args =
 	    r->additional_args ? json_tokener_parse(r->additional_args) : NULL;
@@ -571,8 +591,8 @@ write_done(void *context, const struct request_record *r)
 		html_raw(b, ", with PerfSpect HW metrics");
 	html_raw(b, ". Each host takes it with its next heartbeat.");
 	if (perfspect_enabled(args))
-		write_lacking(done->request, b, r->request_id);
-	write_progress(b, r);
+		write_lacking(b, notice->store, r->request_id);
+	write_progress(b, notice->store, r);
 	page_notice_end(reply);
 	json_object_put(args);
 	return false;
@@ -584,7 +604,7 @@ notice_of_requests(
     struct web_request *request, struct web_reply *reply, void *context)
 {
 	const struct params *query = context;
-	struct done done = { request, reply };
+	struct done_notice notice = { reply, request->store };
 
 	for (size_t i = 0; i < query->n; i++) {
 		char id[UUID_TEXT];
@@ -593,7 +613,7 @@ notice_of_requests(
 		if (strcmp(query->list[i].name, "request") == 0 &&
 		    uuid_parse(query->list[i].value, id))
 			(void)!request_by_id(
-			    request->store, id, write_done, &done);
+			    request->store, id, write_done, &notice);
 	}
 }
 
