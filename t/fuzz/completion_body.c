@@ -2,6 +2,7 @@
 #include "fuzz/body.h"
 
 #include "core/report.h"
+#include "core/result.h"
 
 const char *const fuzz_target = "completion_body";
 
@@ -28,6 +29,8 @@ check_completion(const struct completion *c)
 		   (c->exit_status >= 0 && c->exit_status <= 255));
 	check_text(c->error_message, ERROR_MESSAGE_MAX);
 	check_text(c->results_path, PATH_BYTES_MAX);
+	FUZZ_CHECK(!c->arguments ||
+		   json_object_array_length(c->arguments) <= ARGUMENTS_MAX);
 }
 
 int

@@ -21,6 +21,26 @@ check_ids(const struct heartbeat *h, struct json_object *ids)
 }
 
 static void
+check_findings(struct json_object *findings)
+{
+	size_t n = findings ? json_object_array_length(findings) : 0;
+
+	FUZZ_CHECK(n <= PREFLIGHT_MAX);
+	for (size_t i = 0; i < n; i++) {
+		struct json_object *one =
+		    json_object_array_get_idx(findings, i);
+
+		/* these three, and nothing that is not known */
+		FUZZ_CHECK(json_object_object_length(one) == 3);
+		FUZZ_CHECK(json_member_text(one, "check") &&
+			   json_member_text(one, "outcome") &&
+			   json_member_text(one, "text"));
+		FUZZ_CHECK(strlen(json_member_text(one, "text")) <=
+			   PREFLIGHT_TEXT_MAX);
+	}
+}
+
+static void
 check_heartbeat(const struct heartbeat *h)
 {
 	char id[UUID_TEXT];
@@ -34,6 +54,7 @@ check_heartbeat(const struct heartbeat *h)
 	check_ids(h, h->received_command_ids);
 	check_ids(h, h->executed_command_ids);
 	FUZZ_CHECK(h->n_progress <= COMMAND_STATES_MAX);
+	check_findings(h->preflight);
 	for (size_t i = 0; i < h->n_progress; i++) {
 		enum command_state state = h->progress[i].state;
 
