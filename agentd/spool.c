@@ -101,33 +101,49 @@ take_entry(struct harvest *h, int directory, const char *name)
 	h->to_send += st.st_size;
 }
 
-/* Looks through the results; false where there is no directory of them. */
-static bool
-look_through(const struct spool *s, struct harvest *h)
+/* The entries of such a directory, for closedir(), or NULL. */
+static DIR *
+list_directory(
+    const struct spool *s, const char *command_id, const char *within)
 {
-	int fd = open_directory(s, h->command_id, "results");
+	int fd = open_directory(s, command_id, within);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *e;
 
-	if (!dir) {
-		if (fd >= 0)
-			(void)close(fd);
-		return false;
-	}
-	for (int i = 0; i < ENTRIES_MAX && (e = readdir(dir)); i++)
-		take_entry(h, dirfd(dir), e->d_name);
-	(void)closedir(dir);
-	return true;
+	if (fd >= 0 && !dir)
+		(void)close(fd);
+	return dir;
 }
 
-static bool
-has_directory(const struct spool *s, const char *command_id)
+static void
+look_through(const struct spool *s, struct harvest *h)
 {
-	int fd = open_directory(s, command_id, "");
+	DIR *dir = list_directory(s, h->command_id, "results");
+	const struct dirent *e;
 
-	if (fd >= 0)
-		(void)close(fd);
-	return fd >= 0;
+	for (int i = 0; dir && i < ENTRIES_MAX && (e = readdir(dir)); i++)
+		take_entry(h, dirfd(dir), e->d_name);
+	if (dir)
+		(void)closedir(dir);
+}
+
+/* Adds the files beside the results, the profiler's output; false where the
+ * run has no directory. */
+static bool
+measure_rest(const struct spool *s, struct harvest *h)
+{
+	DIR *dir = list_directory(s, h->command_id, "");
+	const struct dirent *e;
+	struct stat st;
+
+	if (!dir)
+		return false;
+	for (int i = 0; i < ENTRIES_MAX && (e = readdir(dir)); i++)
+		if (fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) ==
+			0 &&
+		    S_ISREG(st.st_mode))
+			h->on_disk += st.st_size;
+	(void)closedir(dir);
+	return true;
 }
 
 /* Notes the files of one run that ended; a state_found, or -1. */
@@ -140,7 +156,8 @@ collect_one(struct spool *s)
 
 	if (found != STATE_THERE)
 		return found;
-	if (!look_through(s, &h) && !has_directory(s, id))
+	look_through(s, &h);
+	if (!measure_rest(s, &h))
 		result = state_forget_run(s->state, id); /* it never began */
 	else
 		result =

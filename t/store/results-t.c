@@ -292,8 +292,8 @@ START_TEST(size_takes_the_oldest_first)
 	ck_assert_int_eq(put(&s, "e", 'x', 1), 0);
 	ck_assert_int_eq(trimmed(&s, now), 1);
 	files_are(&s, "a b c e ");
-	rows_are(&s.box, "SELECT group_concat(name, ' ') FROM ResultFiles",
-	    "c b a e");
+	rows_are(
+	    &s.box, "SELECT name FROM ResultFiles ORDER BY id", "c\nb\na\ne");
 	shelf_close(&s);
 }
 END_TEST
