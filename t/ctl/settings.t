@@ -49,13 +49,13 @@ check_list() {
 	on_db settings
 	is "$STATUS" 0 'settings lists them'
 	for key in command_expiry active_window request_hosts keep_commands \
-		keep_days; do
-		like "$OUT" "^$key +[0-9]+ [a-z]+ .+\(default [0-9]+, [0-9]+ to \
+		keep_days results_keep_days results_keep_mib; do
+		like "$OUT" "^$key +[0-9]+ [a-zA-Z]+ .+\(default [0-9]+, [0-9]+ to \
 [0-9]+\)\$" "$key with its unit, meaning and bounds"
 	done
 	like "$OUT" '^heartbeat_interval +none s +.+\(default none, 5 to 3600\)$' \
 		'heartbeat_interval has no default: each host has its own'
-	is "$(wc -l <<<"$OUT")" 6 'one line each'
+	is "$(wc -l <<<"$OUT")" 8 'one line each'
 }
 
 check_no_default() {
