@@ -3,6 +3,7 @@
 #include "core/clock.h"
 #include "core/json.h"
 #include "core/mem.h"
+#include "core/result.h"
 #include "core/utf8.h"
 
 #include <fcntl.h>
@@ -15,10 +16,6 @@
 /* An interval from the server is held to these. */
 #define INTERVAL_MIN 5
 #define INTERVAL_MAX 3600
-
-/* Of a command line, as the server has them: see report.h. */
-#define ARGUMENTS_MAX 256
-#define ARGUMENTS_BYTES_MAX 65536
 
 /* The longest text of an address, IPv6 with a zone, and its quotes. */
 #define ADDRESS_ROOM 64
@@ -126,7 +123,7 @@ wire_set_address(char *text, size_t room, const char *address)
 	at[ADDRESS_ROOM] = '\0';
 }
 
-/* As much of them as the server takes. */
+/* As much of them as the server takes (core/result.h). */
 static void
 add_arguments(struct json_object *to, char *const *arguments)
 {

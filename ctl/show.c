@@ -111,6 +111,7 @@ print_host(void *context, const struct host *h)
 	line("  agent", h->agent_version);
 	line("  last seen", h->last_seen);
 	line("  active", h->active ? "yes" : "no");
+	line("  preflight", h->preflight);
 	line("  conflict",
 	    h->conflict ? "two agents report with this name" : NULL);
 	number("  clock ahead", h->clock_skew_ms, " ms");

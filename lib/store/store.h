@@ -245,11 +245,12 @@ struct host {
 	const char *heartbeat_timestamp, *last_seen;
 	const char *agent_version; /* NULL: not our agent */
 	const char *preflight;     /* JSON: an array, or NULL */
-	const char *conflict_at;   /* two agents took turns, NULL: did not */
-	int64_t clock_skew_ms;     /* the agent's clock ahead, FIELD_NULL */
-	bool active;               /* not offline, and seen within the setting
+	const char *lacking; /* of it: why there can be no HW metrics, NULL */
+	const char *conflict_at; /* two agents took turns, NULL: did not */
+	int64_t clock_skew_ms;   /* the agent's clock ahead, FIELD_NULL */
+	bool active;             /* not offline, and seen within the setting
 			active_window */
-	bool conflict;             /* conflict_at is within it, too */
+	bool conflict;           /* conflict_at is within it, too */
 	/* of the newest command; NULL where there is none */
 	const char *command_id, *command_type, *combined_config;
 	const char *command_status, *reason, *created_at, *ended_at;
@@ -279,5 +280,10 @@ int host_by_id(struct store *store, int64_t id,
 int host_by_name(struct store *store, const char *hostname,
     bool (*each)(void *context, const struct host *host), void *context)
     __attribute__((nonnull(1, 2, 3), warn_unused_result));
+
+/* How many hosts of a request cannot have hardware metrics, by what their
+ * agents found out, and why one of them cannot. */
+int hosts_lacking(struct store *store, const char *request_id, int64_t *n,
+    struct reason *why) __attribute__((nonnull, warn_unused_result));
 
 #endif

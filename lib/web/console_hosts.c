@@ -210,6 +210,84 @@ write_oddities(struct table *t, const struct host *host)
 	}
 }
 
+/* --- what the agent found out -------------------------------------------- */
+
+/* The text of the first finding with an outcome, or NULL. */
+static const char *
+first_finding(struct json_object *findings, const char *outcome)
+{
+	for (size_t i = 0; i < json_object_array_length(findings); i++) {
+		struct json_object *one =
+		    json_object_array_get_idx(findings, i);
+
+		if (strcmp(json_member_text(one, "outcome"), outcome) == 0)
+			return json_member_text(one, "text");
+	}
+	return NULL;
+}
+
+static void
+write_findings(struct buf *b, struct json_object *findings)
+{
+	html_raw(b, "<ul>");
+	for (size_t i = 0; i < json_object_array_length(findings); i++) {
+		struct json_object *one =
+		    json_object_array_get_idx(findings, i);
+
+		html_raw(b, "<li");
+		html_attr(b, "class", json_member_text(one, "outcome"));
+		html_raw(b, "><b>");
+		html_text(b, json_member_text(one, "check"));
+		html_raw(b, "</b> ");
+		html_text(b, json_member_text(one, "text"));
+		html_raw(b, "</li>");
+	}
+	html_raw(b, "</ul>");
+}
+
+/* One line that says whether hardware metrics are possible: what rules them
+ * out, else the worst finding, else «ready».  The others unfold. */
+static void
+write_preflight(struct table *t, const struct host *host)
+{
+	struct buf *b = &t->reply->body;
+	struct json_object *findings =
+	    host->preflight ? json_tokener_parse(host->preflight) : NULL;
+	const char *problem, *warning;
+
+	if (!findings)
+		return;
+	problem =
+	    host->lacking ? host->lacking : first_finding(findings, "problem");
+	warning = first_finding(findings, "warning");
+	html_raw(b, "<details><summary");
+	html_attr(b, "class",
+	    host->lacking ? "lacking"
+	    : problem     ? "problem"
+	    : warning     ? "warning"
+			  : "ok");
+	html_raw(b, ">");
+	html_text(b, problem ? problem : warning ? warning : "ready");
+	html_raw(b, "</summary>");
+	write_findings(b, findings);
+	html_raw(b, "</details>");
+	json_object_put(findings);
+}
+
+/* What the style sheet tells rows apart by. */
+static void
+write_row_class(struct buf *b, const struct host *host)
+{
+	html_raw(b, "<tr class=\"");
+	html_text(b, !host->active     ? "silent"
+		     : host->stoppable ? "stoppable"
+				       : "");
+	html_text(b, host->lacking ? " lacking" : "");
+	html_raw(b, "\">");
+}
+
+/* --- all of it ----------------------------------------------------------- */
+
 static bool
 write_row(void *context, const struct host *host)
 {
@@ -218,12 +296,7 @@ write_row(void *context, const struct host *host)
 
 	t->n_hosts++;
 	t->n_active += host->active;
-	html_raw(b, "<tr");
-	html_attr(b, "class",
-	    !host->active     ? "silent"
-	    : host->stoppable ? "stoppable"
-			      : "");
-	html_raw(b, ">");
+	write_row_class(b, host);
 	write_tick(t, host);
 	html_raw(b, "<th scope=\"row\">");
 	html_text(b, host->hostname);
@@ -232,6 +305,8 @@ write_row(void *context, const struct host *host)
 	html_text(b, host->service_name);
 	html_raw(b, "</td><td class=\"address\" data-label=\"Address\">");
 	html_text(b, host->ip_address);
+	html_raw(b, "</td><td class=\"hw\" data-label=\"HW metrics\">");
+	write_preflight(t, host);
 	html_raw(b, "</td><td data-label=\"State\">");
 	write_state(t, host);
 	html_raw(b, "</td><td class=\"command\" data-label=\"Command\">");
@@ -330,7 +405,9 @@ write_panel(struct table *t, const struct web_request *request)
 		    "PerfSpect hardware metrics collection: CPU "
 		    "utilization, memory bandwidth, cache statistics and "
 		    "more, beside the profile. Each host's agent installs "
-		    "PerfSpect by itself.</span></span></div>\n"
+		    "PerfSpect by itself.</span></span>"
+		    "<span class=\"lacking\">of the selected hosts cannot "
+		    "have them: see their column</span></div>\n"
 		    "<div class=\"option settings\">\n");
 		write_number(t, "duration", "Duration", "s", "60");
 		write_number(t, "frequency", "Frequency", "Hz", "11");
@@ -365,6 +442,7 @@ write_table(struct table *t, struct web_request *request)
 		    "<th class=\"tick\"><span class=\"unseen\">Select"
 		    "</span></th>"
 		    "<th>Host</th><th>Service</th><th>Address</th>"
+		    "<th>HW metrics</th>"
 		    "<th>State</th><th>Command</th><th>Last seen</th>"
 		    "</tr></thead>\n<tbody>\n");
 	if (host_each(request->store, HOSTS_BY_NAME, write_row, t) != 0)
@@ -470,6 +548,23 @@ write_progress(
 		html_raw(b, ".");
 }
 
+/* Where a start with PerfSpect goes to hosts that cannot measure. */
+static void
+write_lacking(struct buf *b, struct store *store, const char *id)
+{
+	struct reason why;
+	int64_t n;
+
+	/* the start is made: that this cannot be told is no error */
+	if (hosts_lacking(store, id, &n, &why) != 0 || n == 0)
+		return;
+	html_raw(b, " ");
+	html_int(b, n);
+	html_raw(b, " of them cannot have HW metrics: ");
+	html_text(b, why.text);
+	html_text(b, n > 1 ? ", for one." : ".");
+}
+
 /* What a notice is of. */
 struct done_notice {
 	struct web_reply *reply;
@@ -495,6 +590,8 @@ write_done(void *context, const struct request_record *r)
 	if (perfspect_enabled(args))
 		html_raw(b, ", with PerfSpect HW metrics");
 	html_raw(b, ". Each host takes it with its next heartbeat.");
+	if (perfspect_enabled(args))
+		write_lacking(b, notice->store, r->request_id);
 	write_progress(b, notice->store, r);
 	page_notice_end(reply);
 	json_object_put(args);

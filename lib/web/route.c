@@ -9,8 +9,9 @@
 #include <string.h>
 #include <strings.h>
 
-/* The largest body that is read only to be thrown away. */
-#define DRAIN_MAX (16 * 1024 * 1024)
+/* The largest body that is read only to be thrown away: more than the web
+ * servers in front let through (cgi-bin/conf). */
+#define DRAIN_MAX (17 * 1024 * 1024)
 
 /* --- finding the route --------------------------------------------------- */
 
