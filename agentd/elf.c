@@ -63,9 +63,9 @@ read_kind(int fd, struct elf_kind *kind)
 }
 
 static int
-own_kind(struct elf_kind *kind)
+kind_of(const char *path, struct elf_kind *kind)
 {
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), result;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), result;
 
 	if (fd < 0)
 		return -1;
@@ -75,12 +75,13 @@ own_kind(struct elf_kind *kind)
 }
 
 static int
-compare(const struct elf_kind *kind, const char *name, struct reason *why)
+compare(const struct elf_kind *kind, const char *name, const char *like,
+    struct reason *why)
 {
 	struct elf_kind own;
 
-	if (own_kind(&own))
-		return reason_set(why, "/proc/self/exe cannot be read");
+	if (kind_of(like, &own))
+		return reason_set(why, "%s cannot be read", like);
 	if (kind->type != ET_EXEC && kind->type != ET_DYN)
 		return reason_set(why, "%s is ELF, but no executable", name);
 	if (kind->machine != own.machine) {
@@ -99,7 +100,8 @@ compare(const struct elf_kind *kind, const char *name, struct reason *why)
 }
 
 int
-elf_check(const char *path, const char *name, struct reason *why)
+elf_check(
+    const char *path, const char *name, const char *like, struct reason *why)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK),
 	    bad;
@@ -118,5 +120,5 @@ elf_check(const char *path, const char *name, struct reason *why)
 		return reason_set(why, "%s is not an ELF executable", name);
 	if (!(st.st_mode & S_IXUSR))
 		return reason_set(why, "%s is not executable", name);
-	return compare(&kind, name, why);
+	return compare(&kind, name, like, why);
 }
