@@ -86,11 +86,24 @@ status_of(const struct transfer *t)
 	return status;
 }
 
+static bool
+is_https(const char *url)
+{
+	return strncasecmp(url, "https:", 6) == 0;
+}
+
 /* What may follow a first address: a redirect must not give up https. */
 static const char *
 redirect_protocols(const char *url)
 {
-	return strncasecmp(url, "https:", 6) == 0 ? "https" : "http,https";
+	return is_https(url) ? "https" : "http,https";
+}
+
+static bool
+may_follow(const char *url, const char *next)
+{
+	return is_https(next) ||
+	       (!is_https(url) && strncasecmp(next, "http:", 5) == 0);
 }
 
 static int
@@ -118,14 +131,22 @@ open_transfer(struct transfer *t, int64_t ms, curl_write_callback on_bytes,
 	return 0;
 }
 
-/* The address, and where it led to when that is another one. */
-static void
-where(const struct transfer *t, char text[PLACE_BYTES])
+static const char *
+last_url(const struct transfer *t)
 {
 	char *last = NULL;
 
 	(void)curl_easy_getinfo(t->easy, CURLINFO_EFFECTIVE_URL, &last);
-	if (last && strcmp(last, t->url) != 0)
+	return last ? last : t->url;
+}
+
+/* The address, and where it led to when that is another one. */
+static void
+where(const struct transfer *t, char text[PLACE_BYTES])
+{
+	const char *last = last_url(t);
+
+	if (strcmp(last, t->url) != 0)
 		(void)snprintf(text, PLACE_BYTES,
 		    "%.300s (redirected to %.300s)", t->url, last);
 	else
@@ -142,7 +163,8 @@ describe(const struct transfer *t, CURLcode code, struct reason *why)
 	if (code == CURLE_OK || code == CURLE_WRITE_ERROR) {
 		fetch_status_text(status_of(t), status);
 		reason_set(why, "%s answered %s", place, status);
-	} else if (code == CURLE_UNSUPPORTED_PROTOCOL) {
+	} else if (code == CURLE_UNSUPPORTED_PROTOCOL &&
+		   !may_follow(t->url, last_url(t))) {
 		reason_set(why, "%s: only %s is followed from there", place,
 		    redirect_protocols(t->url));
 	} else {

@@ -130,6 +130,16 @@ fill_job(struct install *i, const struct command *c, const struct options *o,
 
 /* --- the child ----------------------------------------------------------- */
 
+/* What came over the network must not make a last line of its own. */
+static const char *
+one_line(struct reason *text)
+{
+	for (char *c = text->text; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = ' ';
+	return text->text;
+}
+
 /* The child's whole life; its last line is the result. */
 static int
 work(void *context)
@@ -139,7 +149,8 @@ work(void *context)
 	struct reason why = { "" };
 
 	if (perfspect_install(&i->job, i->workspace, &r, &why)) {
-		dprintf(STDOUT_FILENO, "\n" SAYS_FAILED "%s\n", why.text);
+		dprintf(
+		    STDOUT_FILENO, "\n" SAYS_FAILED "%s\n", one_line(&why));
 		return EXIT_FAILURE;
 	}
 	dprintf(STDOUT_FILENO, "\n" SAYS_OK "%s %s %s\n", *r.id ? r.id : "-",

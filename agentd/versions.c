@@ -60,6 +60,13 @@ versions_is_id(const char *text)
 	return n == VERSIONS_ID - 1 && !text[n];
 }
 
+/* Where they are: without a slash after it, which would follow a link. */
+static char *
+below_path(const char *target)
+{
+	return mem_fmt("%s/" BELOW, target);
+}
+
 static char *
 version_path(const char *target, const char *id)
 {
@@ -143,7 +150,7 @@ int
 versions_add(
     const char *target, const char *id, const char *tree, struct reason *why)
 {
-	char *below = version_path(target, "");
+	char *below = below_path(target);
 	char *to = version_path(target, id);
 	char *parent = mem_fmt("%s/..", target);
 	int result = -1;
@@ -222,7 +229,7 @@ static void
 remove_surplus(const char *target, const char *id, const char *workspace)
 {
 	struct version *v = mem_alloc(SEEN_MAX, sizeof *v);
-	char *below = version_path(target, "");
+	char *below = below_path(target);
 	size_t n = list(below, v), left = n;
 
 	qsort(v, n, sizeof *v, by_use);

@@ -4,6 +4,7 @@ The server speaks the agent's protocol and records what it hears; a test
 puts commands into its queue and changes how it answers.  All of it is on
 loopback.
 """
+import http.client
 import http.server
 import json
 import os
@@ -14,6 +15,8 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
+import urllib.parse
 import uuid
 
 SRCDIR = os.environ.get("SRCDIR") or os.path.abspath(
@@ -32,16 +35,19 @@ DEADLINE = 600 if os.environ.get("CONSPECT_VALGRIND") else 120
 
 _count = 0
 _failed = 0
+_printing = threading.Lock()
 
 
 def ok(good, what, got=None):
     global _count, _failed
-    _count += 1
-    print("%sok %d - %s" % ("" if good else "not ", _count, what), flush=True)
-    if not good:
-        _failed += 1
-        if got is not None:
-            print("# got: %s" % (got,), flush=True)
+    with _printing:
+        _count += 1
+        print("%sok %d - %s" % ("" if good else "not ", _count, what),
+              flush=True)
+        if not good:
+            _failed += 1
+            if got is not None:
+                print("# got: %s" % (got,), flush=True)
     return good
 
 
@@ -68,11 +74,14 @@ def until(condition, what, deadline=DEADLINE):
         time.sleep(0.02)
     # ends this test only: TAP's "Bail out!" would end all others, too
     ok(False, "waited in vain for: " + what)
+    if threading.current_thread() is not threading.main_thread():
+        sys.exit(1)  # ends the thread; run_together() goes on
     done()
 
 
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 64
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
@@ -88,6 +97,10 @@ class Server(http.server.ThreadingHTTPServer):
         self.refuse = None     # (status, headers, body) for each POST
         self.report_reply = {"success": True, "message": "ok"}
         threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def handle_error(self, request, client_address):
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
     def offer(self, kind, config, **more):
         """Queues a command and returns its id."""
@@ -180,6 +193,37 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.answer(200, {"Content-Type": "application/gzip"}, content)
 
 
+class Proxy(http.server.ThreadingHTTPServer):
+    """An HTTP proxy that notes which addresses it was asked for."""
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), ProxyHandler)
+        self.url = "http://127.0.0.1:%d" % self.server_port
+        self.seen = []
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+class ProxyHandler(Handler):
+    def forward(self):
+        self.server.seen.append(self.path)
+        target = urllib.parse.urlsplit(self.path)
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        connection = http.client.HTTPConnection(target.netloc)
+        connection.request(
+            self.command, target.path, body or None,
+            {k: v for k, v in self.headers.items()
+             if not k.lower().startswith("proxy-")})
+        reply = connection.getresponse()
+        content = reply.read()
+        self.answer(reply.status, {k: v for k, v in reply.getheaders()
+                                   if k == "Content-Type"}, content)
+        connection.close()
+
+    do_GET = forward
+    do_POST = forward
+
+
 class Host:
     """A host: its directories, and the agent that runs on it."""
 
@@ -269,3 +313,18 @@ def run(test):
         host.close()
         server.shutdown()
         server.server_close()
+
+
+def run_together(*tests):
+    """Runs tests at the same time, each with a server and a host."""
+    def one(test):
+        try:
+            run(test)
+        except BaseException:
+            ok(False, test.__name__ + " ends")
+            traceback.print_exc()
+    threads = [threading.Thread(target=one, args=(t,)) for t in tests]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
