@@ -154,7 +154,7 @@ work(void *context)
 		return EXIT_FAILURE;
 	}
 	dprintf(STDOUT_FILENO, "\n" SAYS_OK "%s %s %s\n", *r.id ? r.id : "-",
-	    r.version, r.note.text);
+	    r.version, one_line(&r.note));
 	return EXIT_SUCCESS;
 }
 

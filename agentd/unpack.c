@@ -109,6 +109,22 @@ check_size(struct unpacking *u, struct archive_entry *e)
 	return 0;
 }
 
+/*
+ * What an entry would replace: only a directory may be named again.  A name
+ * below a file (ENOTDIR) is one that was a file before.
+ */
+static int
+check_new(struct archive_entry *e, const char *name, struct reason *why)
+{
+	struct stat st;
+
+	if (lstat(name, &st) == 0
+		? S_ISDIR(st.st_mode) && archive_entry_filetype(e) == AE_IFDIR
+		: errno == ENOENT)
+		return 0;
+	return reason_set(why, "the archive has a name twice: %s", name);
+}
+
 /* What is kept of an entry: its name, its kind and whether it may run. */
 static void
 plain_entry(struct archive_entry *e)
@@ -170,7 +186,7 @@ unpack_entry(struct unpacking *u, struct archive_entry *e)
 	const char *name = archive_entry_pathname(e);
 
 	if (check_name(name, u->why) || check_type(e, name, u->why) ||
-	    check_size(u, e))
+	    check_size(u, e) || check_new(e, name, u->why))
 		return -1;
 	plain_entry(e);
 	if (archive_write_header(u->out, e) < ARCHIVE_OK)

@@ -647,9 +647,10 @@ def as_a_user_sees_it(server, host):
 def a_run_keeps_its_version(server, host):
     """Four more versions are installed while a run has the first."""
     host.env["GPROFILER_SECOND"] = "1"
+    digests = []
     for i in range(4):
-        server.files["/r/%d" % i] = release_of("run %d" % i)[0]
-    digests = [release_of("run %d" % i)[1] for i in range(4)]
+        server.files["/r/%d" % i], digest = release_of("run %d" % i)
+        digests.append(digest)
     host.start()
     command = server.offer(
         "start", {"duration": 60, "continuous": True,
