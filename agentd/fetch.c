@@ -157,10 +157,12 @@ where(const struct transfer *t, char text[PLACE_BYTES])
 static void
 describe(const struct transfer *t, CURLcode code, struct reason *why)
 {
-	char place[PLACE_BYTES], status[64];
+	char place[PLACE_BYTES];
 
 	where(t, place);
 	if (code == CURLE_OK || code == CURLE_WRITE_ERROR) {
+		char status[64];
+
 		fetch_status_text(status_of(t), status);
 		reason_set(why, "%s answered %s", place, status);
 	} else if (code == CURLE_UNSUPPORTED_PROTOCOL &&
@@ -397,9 +399,10 @@ finish(struct download *d, int64_t until, struct fetch_result *result,
     struct reason *why)
 {
 	unsigned char digest[crypto_hash_sha256_BYTES];
-	char place[PLACE_BYTES];
 
 	if (d->bytes < 2) {
+		char place[PLACE_BYTES];
+
 		where(&d->t, place);
 		reason_set(why, "%s: the answer is empty", place);
 		return TRY_AGAIN;

@@ -117,10 +117,11 @@ install(char *url, char *tmpdir)
 static CURLcode
 perform(CURLM *multi)
 {
-	struct CURLMsg *m;
 	int n = 1;
 
 	for (;;) {
+		const struct CURLMsg *m;
+
 		(void)curl_multi_perform(multi, &n);
 		while ((m = curl_multi_info_read(multi, &n)))
 			if (m->msg == CURLMSG_DONE)
