@@ -167,7 +167,7 @@ install_start(struct install *i, const struct command *c,
 	};
 
 	*i = (struct install) { .held = -1 };
-	if (fill_job(i, c, o, why))
+	if (fill_job(i, c, o, why) || workspace_check(i->directory, why))
 		return -1;
 	i->workspace = workspace_make(i->directory, why);
 	if (!i->workspace)
@@ -193,8 +193,7 @@ read_success(struct install *i, const char *text)
 	else if (!versions_is_id(id))
 		return -1;
 	i->program = versions_program(i->job.target, id);
-	log_info(
-	    "PerfSpect %s is at %s: %s", i->version, i->program, text + note);
+	log_info("%s: %s", i->program, text + note);
 	if (*id)
 		i->held = versions_hold(i->job.target, id, &i->fault);
 	return 0;

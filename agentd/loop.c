@@ -1,7 +1,9 @@
 #include "agentd/loop.h"
 
 #include "agentd/child.h"
+#include "agentd/host_settings.h"
 #include "agentd/http.h"
+#include "agentd/limits.h"
 #include "agentd/pace.h"
 #include "agentd/queue.h"
 #include "agentd/token.h"
@@ -93,8 +95,9 @@ read_heartbeat_reply(struct loop *l, int64_t now, struct reason *why)
 	if (wire_read_reply(buf_text(&l->heartbeat.reply),
 		l->heartbeat.reply.len, l->options->api_server, &reply, why))
 		return -1;
-	if (reply.interval)
-		l->interval_ms = (int64_t)reply.interval * 1000;
+	l->interval_ms =
+	    1000 * (int64_t)(reply.interval ? reply.interval
+					    : l->options->heartbeat_interval);
 	if (reply.command)
 		take_command(l, reply.command, now);
 	return 0;
@@ -330,6 +333,7 @@ report_cut_off(struct loop *l)
 			(clock_now_ms() - received) / 1000))
 			break;
 	}
+	host_settings_put_back(l->options->host_root, l->options->state_dir);
 	l->reports_waiting = true;
 }
 
@@ -365,6 +369,20 @@ open_signals(struct loop *l, struct reason *why)
 	return 0;
 }
 
+static void
+find_cgroup(struct loop *l)
+{
+	struct reason why;
+
+	l->env.cgroup = limits_find_cgroup(l->options, &why);
+	if (l->env.cgroup)
+		log_info("runs get cgroups in %s", l->env.cgroup);
+	else
+		log_info("runs get no cgroup: %s; they are limited by "
+			 "rlimits and nice",
+		    why.text);
+}
+
 static int
 open_loop(struct loop *l, struct reason *why)
 {
@@ -378,6 +396,7 @@ open_loop(struct loop *l, struct reason *why)
 	    http_open(&l->completion, l->multi, l->options,
 		WIRE_COMPLETION_PATH, why))
 		return -1;
+	find_cgroup(l);
 	l->queue = queue_new(&l->env);
 	return 0;
 }
@@ -393,6 +412,7 @@ close_loop(struct loop *l)
 	queue_free(l->queue);
 	if (l->signals >= 0)
 		close(l->signals);
+	free(l->env.cgroup);
 	free(l->token);
 }
 
@@ -403,7 +423,7 @@ loop_run(const struct options *o, struct state *state, char *token,
 	struct loop l = { .options = o,
 		.state = state,
 		.token = token,
-		.env = { o, token, state },
+		.env = { .options = o, .token = token, .state = state },
 		.interval_ms = (int64_t)o->heartbeat_interval * 1000,
 		.signals = -1 };
 	int result = open_loop(&l, why);

@@ -2,6 +2,7 @@
 
 #include "core/conf.h"
 #include "core/mem.h"
+#include "core/request.h"
 
 #include <curl/curl.h>
 #include <getopt.h>
@@ -21,12 +22,28 @@
 /* A DNS name has at most 253 characters; a service name as many. */
 #define NAME_MAX_BYTES 255
 
+/* A run's own share of the memory of a small host; gProfiler is used to some
+ * hundred MiB. */
+#define MEMORY_LIMIT_DEFAULT 2048
+/* A run's output and results, several times. */
+#define MIN_FREE_DEFAULT 100
+/* An exbibyte: more than a file system has. */
+#define MIN_FREE_MAX (1024L * 1024 * 1024 * 1024)
+
 #define DEFAULT_CONFIG SYSCONFDIR "/conspect-agentd.conf"
 #define DEFAULT_STATE_DIR LOCALSTATEDIR "/lib/conspect-agent"
+
+/* gProfiler's own choice. */
+#define DEFAULT_PERFSPECT_DATA "/tmp/perfspect_data"
 
 #define TEXT(name, member)                                                    \
 	{                                                                     \
 		(name), CONF_TEXT, offsetof(struct options, member), 0, 0     \
+	}
+#define INTEGER(name, member, min, max)                                       \
+	{                                                                     \
+		(name), CONF_INTEGER, offsetof(struct options, member),       \
+		    (min), (max)                                              \
 	}
 #define BOOLEAN(name, member)                                                 \
 	{                                                                     \
@@ -46,9 +63,14 @@ static const struct conf_key keys[] = {
 	TEXT("gprofiler-path", gprofiler_path),
 	TEXT("log-file", log_file),
 	TEXT("pid-file", pid_file),
-	{ "heartbeat-interval", CONF_INTEGER,
-	    offsetof(struct options, heartbeat_interval), INTERVAL_MIN,
-	    INTERVAL_MAX },
+	TEXT("host-root", host_root),
+	TEXT("perfspect-data", perfspect_data),
+	TEXT("cgroup", cgroup),
+	INTEGER("heartbeat-interval", heartbeat_interval, INTERVAL_MIN,
+	    INTERVAL_MAX),
+	INTEGER("cpu-limit", cpu_limit, 0, LIMIT_CPU_PERCENT_MAX),
+	INTEGER("memory-limit", memory_limit, 0, LIMIT_MEMORY_MIB_MAX),
+	INTEGER("min-free", min_free, 0, MIN_FREE_MAX),
 	BOOLEAN("no-verify", no_verify),
 	BOOLEAN("foreground", foreground),
 };
@@ -74,6 +96,14 @@ options_help(void)
 	       "  --download-proxy URL    to where PerfSpect comes from\n"
 	       "  --server-host URL       where gProfiler uploads profiles\n"
 	       "  --gprofiler-path PATH   the profiler (gprofiler, in PATH)\n"
+	       "  --perfspect-data DIR    where gProfiler has PerfSpect write "
+	       "(" DEFAULT_PERFSPECT_DATA ")\n"
+	       "  --cpu-limit PERCENT     of one core, for a run (none)\n"
+	       "  --memory-limit MIB      for a run (2048; 0: none)\n"
+	       "  --cgroup DIR            to make the runs' cgroups in\n"
+	       "  --min-free MIB          for a run to begin (100)\n"
+	       "  --host-root DIR         where the host's /proc and /sys "
+	       "are\n"
 	       "  --state-dir DIR         (" DEFAULT_STATE_DIR ")\n"
 	       "  --config FILE           (" DEFAULT_CONFIG ")\n"
 	       "  --foreground            stay, and log to standard error\n"
@@ -243,6 +273,8 @@ set_defaults(struct options *o)
 	set_default(&o->host_name, *name ? name : "localhost");
 	set_default(&o->state_dir, DEFAULT_STATE_DIR);
 	set_default(&o->gprofiler_path, "gprofiler");
+	set_default(&o->perfspect_data, DEFAULT_PERFSPECT_DATA);
+	set_default(&o->host_root, "");
 }
 
 int
@@ -251,7 +283,9 @@ options_parse(struct options *o, int argc, char **argv, struct reason *why)
 	const char *config = NULL;
 	int outcome;
 
-	*o = (struct options) { .heartbeat_interval = INTERVAL_DEFAULT };
+	*o = (struct options) { .heartbeat_interval = INTERVAL_DEFAULT,
+		.memory_limit = MEMORY_LIMIT_DEFAULT,
+		.min_free = MIN_FREE_DEFAULT };
 	outcome = walk(o, argc, argv, false, &config, why);
 	if (outcome != OPTIONS_RUN)
 		return outcome;

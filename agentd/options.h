@@ -21,9 +21,15 @@ struct options {
 	char *gprofiler_path; /* a name is looked up in PATH */
 	char *log_file;       /* NULL: syslog */
 	char *pid_file;       /* NULL: none */
+	char *host_root; /* where the host's /proc and /sys are, "" here */
+	char *perfspect_data;    /* where gProfiler has PerfSpect write */
+	char *cgroup;            /* to make the runs' cgroups in, or NULL */
 	long heartbeat_interval; /* seconds */
-	bool no_verify;          /* accept any certificate of the API server */
-	bool foreground;         /* do not become a daemon */
+	long cpu_limit;    /* of a run, percent of one core, 0 for none */
+	long memory_limit; /* of a run, MiB, 0 for none */
+	long min_free;     /* of the state directory's disk, MiB */
+	bool no_verify;    /* accept any certificate of the API server */
+	bool foreground;   /* do not become a daemon */
 };
 
 enum options_outcome {

@@ -1,136 +1,21 @@
 #include "agentd/perfspect.h"
 
-#include "agentd/child.h"
 #include "agentd/elf.h"
 #include "agentd/fetch.h"
 #include "agentd/unpack.h"
-#include "core/clock.h"
 #include "core/mem.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-/* `--version` answers at once; a program of 100 MB on a slow disk later. */
-#define VERSION_MS 30000
 /* A shell that does nothing. */
 #define TRIAL_MS 10000
-
-static const char VERSION_PREFIX[] = "perfspect version ";
-
-/* --- asking it for its version ------------------------------------------- */
-
-/* As a shell says of what cannot be run. */
-#define EXIT_CANNOT_RUN 126
-
-static int
-run_version(void *context)
-{
-	char program[] = "perfspect", flag[] = "--version";
-	char *argv[] = { program, flag, NULL };
-
-	(void)execv(context, argv);
-	dprintf(STDERR_FILENO, "%s\n", strerror(errno));
-	return EXIT_CANNOT_RUN;
-}
-
-static void
-wait_for(struct child *c, int64_t deadline)
-{
-	int fds[CHILD_FDS];
-
-	for (;;) {
-		struct pollfd wait[CHILD_FDS];
-		int64_t now = clock_mono_ms(), next;
-		size_t n;
-
-		if (child_tick(c, now))
-			return;
-		if (now >= deadline)
-			child_kill(c, now);
-		next = child_next_ms(c);
-		next = next < deadline || now >= deadline ? next : deadline;
-		n = child_fds(c, fds);
-		for (size_t i = 0; i < n; i++)
-			wait[i] = (struct pollfd) { fds[i], POLLIN, 0 };
-		now = clock_mono_ms();
-		(void)poll(wait, n, next > now ? (int)(next - now) : 0);
-	}
-}
-
-/* One word, since it becomes part of a line and of a report. */
-static bool
-is_version(const char *text)
-{
-	size_t n = strcspn(text, " \t");
-
-	return n > 0 && !text[n] && n < PERFSPECT_VERSION_BYTES;
-}
-
-static int
-read_version(const struct child *c, const char *program,
-    char version[PERFSPECT_VERSION_BYTES], struct reason *why)
-{
-	size_t n = sizeof VERSION_PREFIX - 1;
-	char ended[64];
-
-	child_describe(c->status, ended);
-	if (WIFSIGNALED(c->status) && WTERMSIG(c->status) == SIGKILL)
-		return reason_set(why,
-		    "%s --version did not answer within %d seconds", program,
-		    VERSION_MS / 1000);
-	if (WIFEXITED(c->status) && WEXITSTATUS(c->status) == EXIT_CANNOT_RUN)
-		return reason_set(why,
-		    "%s cannot be run by user %ld: %.200s (does its "
-		    "directory allow execution?)",
-		    program, (long)geteuid(), c->last);
-	if (c->status != 0)
-		return reason_set(
-		    why, "%s --version %s: %.200s", program, ended, c->last);
-	if (strncmp(c->last, VERSION_PREFIX, n) != 0 ||
-	    !is_version(c->last + n))
-		return reason_set(why,
-		    "%s --version answered \"%.200s\" and no version", program,
-		    c->last);
-	(void)snprintf(version, PERFSPECT_VERSION_BYTES, "%s", c->last + n);
-	return 0;
-}
-
-/* Runs it with --version to its end.  Returns 0, or -1 with the reason. */
-static int
-ask(struct child *c, const char *program, const char *directory, int64_t ms,
-    struct reason *why)
-{
-	char *copy = mem_copy(program);
-	struct child_plan plan = { .body = run_version,
-		.context = copy,
-		.directory = directory,
-		.log_fd = -1 };
-	int result = child_start(c, &plan, why);
-
-	if (result == 0)
-		wait_for(c, clock_mono_ms() + ms);
-	free(copy);
-	return result;
-}
-
-int
-perfspect_version(const char *program, const char *directory,
-    char version[PERFSPECT_VERSION_BYTES], struct reason *why)
-{
-	struct child c;
-
-	if (ask(&c, program, directory, VERSION_MS, why))
-		return -1;
-	return read_version(&c, program, version, why);
-}
 
 /* --- what is there already ----------------------------------------------- */
 
@@ -226,7 +111,7 @@ check_execution(
 	int result = -1;
 
 	if (write_trial(path, why) == 0)
-		result = ask(&c, path, workspace, TRIAL_MS, why);
+		result = version_ask(&c, path, workspace, TRIAL_MS, why);
 	free(path);
 	if (result || c.status == 0)
 		return result;

@@ -8,11 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agentd/version.h"
 #include "agentd/versions.h"
 #include "core/reason.h"
-
-/* "3.17.1_2026-08-07_c399daa0", with room. */
-#define PERFSPECT_VERSION_BYTES 128
 
 /*
  * What must be free before a download: the archive has some 40 MB, its
@@ -50,14 +48,6 @@ struct perfspect_result {
  */
 int perfspect_install(const struct perfspect_job *job, const char *workspace,
     struct perfspect_result *result, struct reason *why)
-    __attribute__((nonnull, warn_unused_result));
-
-/*
- * Runs `PROGRAM --version` in the directory under a deadline.
- * Returns 0 and the version, or -1 with the reason.
- */
-int perfspect_version(const char *program, const char *directory,
-    char version[PERFSPECT_VERSION_BYTES], struct reason *why)
     __attribute__((nonnull, warn_unused_result));
 
 #endif

@@ -200,7 +200,7 @@ unpack_entry(struct unpacking *u, struct archive_entry *e)
 }
 
 static int
-unpack_all(struct unpacking *u, const char *archive)
+unpack_all(struct unpacking *u, int archive)
 {
 	struct archive_entry *e;
 	int r;
@@ -211,8 +211,7 @@ unpack_all(struct unpacking *u, const char *archive)
 	if (archive_write_disk_set_options(u->out, EXTRACT_FLAGS) !=
 	    ARCHIVE_OK)
 		return failed(u, u->out, "libarchive");
-	if (archive_read_open_filename(u->in, archive, BLOCK_BYTES) !=
-	    ARCHIVE_OK)
+	if (archive_read_open_fd(u->in, archive, BLOCK_BYTES) != ARCHIVE_OK)
 		return failed(u, u->in, "the archive is damaged");
 	if (archive_filter_count(u->in) != FILTERS)
 		return reason_set(u->why,
@@ -231,7 +230,7 @@ unpack_all(struct unpacking *u, const char *archive)
 }
 
 static int
-unpack_here(const char *archive, const char *directory, struct reason *why)
+unpack_here(int archive, const char *directory, struct reason *why)
 {
 	struct unpacking u = { .in = archive_read_new(),
 		.out = archive_write_disk_new(),
@@ -252,8 +251,8 @@ unpack_here(const char *archive, const char *directory, struct reason *why)
  * libarchive's check for links walks the whole path, so names must be
  * relative to a directory that we vouch for: the working directory.
  */
-int
-unpack_archive(const char *archive, const char *directory, struct reason *why)
+static int
+unpack_there(int archive, const char *directory, struct reason *why)
 {
 	int back = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC), result;
 
@@ -269,5 +268,17 @@ unpack_archive(const char *archive, const char *directory, struct reason *why)
 		result = reason_set(
 		    why, "the working directory: %s", strerror(errno));
 	close(back);
+	return result;
+}
+
+int
+unpack_archive(const char *archive, const char *directory, struct reason *why)
+{
+	int fd = open(archive, O_RDONLY | O_CLOEXEC), result;
+
+	if (fd < 0)
+		return reason_set(why, "%s: %s", archive, strerror(errno));
+	result = unpack_there(fd, directory, why);
+	close(fd);
 	return result;
 }

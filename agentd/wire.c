@@ -16,6 +16,10 @@
 #define INTERVAL_MIN 5
 #define INTERVAL_MAX 3600
 
+/* Of a command line, as the server has them: see report.h. */
+#define ARGUMENTS_MAX 256
+#define ARGUMENTS_BYTES_MAX 65536
+
 /* The longest text of an address, IPv6 with a zone, and its quotes. */
 #define ADDRESS_ROOM 64
 
@@ -29,18 +33,26 @@ add(struct json_object *to, const char *key, const char *text)
 }
 
 /* Text from a child or a file is not always UTF-8; JSON must be. */
-static void
-add_loose(struct json_object *to, const char *key, const char *text)
+static struct json_object *
+loose(const char *text)
 {
 	char *copy = mem_copy(text), *at = copy;
+	struct json_object *value;
 
 	while (at && *at) {
 		at += utf8_valid_prefix(at, strlen(at));
 		if (*at)
 			*at++ = '?';
 	}
-	add(to, key, copy);
+	value = copy ? json_object_new_string(copy) : NULL;
 	free(copy);
+	return value;
+}
+
+static void
+add_loose(struct json_object *to, const char *key, const char *text)
+{
+	json_object_object_add(to, key, loose(text));
 }
 
 /* Changes with each boot; "" where the kernel does not tell. */
@@ -117,6 +129,22 @@ wire_set_address(char *text, size_t room, const char *address)
 	at[ADDRESS_ROOM] = '\0';
 }
 
+/* As much of them as the server takes. */
+static void
+add_arguments(struct json_object *to, char *const *arguments)
+{
+	struct json_object *list = json_object_new_array();
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < ARGUMENTS_MAX && arguments[i]; i++) {
+		bytes += strlen(arguments[i]);
+		if (bytes > ARGUMENTS_BYTES_MAX)
+			break;
+		json_object_array_add(list, loose(arguments[i]));
+	}
+	json_object_object_add(to, "arguments", list);
+}
+
 char *
 wire_report_text(const struct wire_report *r)
 {
@@ -133,6 +161,11 @@ wire_report_text(const struct wire_report *r)
 	json_object_object_add(to, "exit_status",
 	    r->exit_status < 0 ? NULL : json_object_new_int(r->exit_status));
 	add_loose(to, "perfspect_version", r->perfspect_version);
+	if (r->arguments)
+		add_arguments(to, r->arguments);
+	if (r->partial)
+		json_object_object_add(
+		    to, "partial", json_object_new_boolean(true));
 	text = mem_copy(json_text(to));
 	json_object_put(to);
 	return text;

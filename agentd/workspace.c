@@ -18,6 +18,13 @@
 
 /* --- may it be used ------------------------------------------------------ */
 
+static int
+failed(const char *directory, const char *text, struct reason *why)
+{
+	return reason_set(why, "temporary directory %s, as user %ld: %s",
+	    directory, (long)geteuid(), text);
+}
+
 /* The group of root is root, and our own group is us. */
 static bool
 others_may_write(const struct stat *st)
@@ -49,15 +56,14 @@ check_one(const char *path, struct reason *why)
 	return 0;
 }
 
-/* The directory and those above it, without links. */
-static int
-check(const char *directory, struct reason *why)
+int
+workspace_check(const char *directory, struct reason *why)
 {
-	char *path = realpath(directory, NULL), *end;
+	char *path = realpath(directory, NULL), *end; /* without links */
 	int result;
 
 	if (!path)
-		return reason_set(why, "%s", strerror(errno));
+		return failed(directory, strerror(errno), why);
 	result = check_one(path, why);
 	while (result == 0 && (end = strrchr(path, '/')) && end != path) {
 		*end = '\0';
@@ -66,7 +72,7 @@ check(const char *directory, struct reason *why)
 	if (result == 0)
 		result = check_one("/", why);
 	free(path);
-	return result;
+	return result ? failed(directory, why->text, why) : 0;
 }
 
 /* --- leftovers ----------------------------------------------------------- */
@@ -109,26 +115,16 @@ remove_leftovers(const char *directory)
 
 /* --- a new one ----------------------------------------------------------- */
 
-static char *
-failed(const char *directory, const char *text, struct reason *why)
-{
-	reason_set(why, "temporary directory %s, as user %ld: %s", directory,
-	    (long)geteuid(), text);
-	return NULL;
-}
-
 char *
 workspace_make(const char *directory, struct reason *why)
 {
 	char *path;
 
-	if (check(directory, why))
-		return failed(directory, why->text, why);
 	remove_leftovers(directory);
 	path = mem_fmt("%s/" PREFIX "%ld.XXXXXX", directory, (long)getpid());
 	if (mkdtemp(path))
 		return path;
-	(void)failed(directory, strerror(errno), why);
+	failed(directory, strerror(errno), why);
 	free(path);
 	return NULL;
 }

@@ -3,6 +3,7 @@
 
 #include "core/clock.h"
 #include "core/mem.h"
+#include "store/settings.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -127,6 +128,25 @@ hand_out(struct store *s, struct command *command, int64_t now_ms,
 	return 0;
 }
 
+/* What our own agent is told besides: the original's never see it. */
+static int
+advise(struct store *s, const struct heartbeat *h,
+    const struct command *chosen, struct offer *offer)
+{
+	int result;
+
+	if (!h->agent_id)
+		return 0;
+	if (setting_get(s, SETTING_HEARTBEAT_INTERVAL,
+		&offer->heartbeat_interval) != 0)
+		return -1;
+	if (!chosen || chosen->kind == KIND_STOP || !h->arch ||
+	    !perfspect_enabled(chosen->config))
+		return 0;
+	result = archives_by_arch(s, h->arch, &offer->perfspect);
+	return result == STORE_NOT_FOUND ? 0 : result;
+}
+
 static int
 take(struct store *s, const struct heartbeat *h, const char *remote_address,
     struct offer *offer)
@@ -145,6 +165,8 @@ take(struct store *s, const struct heartbeat *h, const char *remote_address,
 	chosen = choose(&open);
 	if (result == 0 && chosen)
 		result = hand_out(s, chosen, now, offer);
+	if (result == 0)
+		result = advise(s, h, chosen, offer);
 	commands_free(&open);
 	return result;
 }
@@ -154,6 +176,7 @@ heartbeat_take(struct store *s, const struct heartbeat *heartbeat,
     const char *remote_address, struct offer *offer)
 {
 	memset(offer, 0, sizeof *offer);
+	offer->heartbeat_interval = FIELD_NULL;
 	if (db_begin(s, DB_RELAXED) != 0)
 		return -1;
 	return db_end(s, take(s, heartbeat, remote_address, offer));
@@ -164,5 +187,6 @@ offer_free(struct offer *offer)
 {
 	free(offer->command_type);
 	free(offer->combined_config);
+	pinned_archive_free(&offer->perfspect);
 	memset(offer, 0, sizeof *offer);
 }

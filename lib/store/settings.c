@@ -17,6 +17,10 @@ const struct setting_info settings[N_SETTINGS] = {
 	    "commands", "ended commands that are kept, the newest" },
 	[SETTING_KEEP_DAYS] = { "keep_days", 90, 1, 3650, "days",
 	    "ended commands are kept this long" },
+	/* what our agent takes; no default, since each host has its own */
+	[SETTING_HEARTBEAT_INTERVAL] = { "heartbeat_interval", FIELD_NULL, 5,
+	    3600, "s",
+	    "agents report this often, whatever their hosts' settings say" },
 };
 
 static const char select_setting[] =

@@ -17,6 +17,7 @@
 #include "core/reason.h"
 #include "core/report.h"
 #include "core/secret.h"
+#include "store/archives.h"
 
 struct store; /* an open database; not for two threads */
 
@@ -201,6 +202,11 @@ struct offer {
 	char command_id[UUID_TEXT]; /* "" for none */
 	char *command_type;
 	char *combined_config; /* JSON */
+	/* for our own agents only */
+	int64_t heartbeat_interval; /* s, or FIELD_NULL: the agent's own */
+	/* what to install for a start with PerfSpect; file is NULL where none
+	 * is pinned for the host's architecture */
+	struct pinned_archive perfspect;
 };
 
 void offer_free(struct offer *offer) __attribute__((nonnull));

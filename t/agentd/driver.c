@@ -100,7 +100,9 @@ install(char *url, char *tmpdir)
 	struct json_object *o = json_object_new_object();
 	struct perfspect_result result = { "", "", { "" } };
 	struct reason why = { "" };
-	char *workspace = workspace_make(tmpdir, &why);
+	char *workspace = workspace_check(tmpdir, &why)
+			      ? NULL
+			      : workspace_make(tmpdir, &why);
 	int failed =
 	    !workspace || perfspect_install(&job, workspace, &result, &why);
 

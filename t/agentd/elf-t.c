@@ -5,6 +5,7 @@
 #include "agentd/install.h"
 
 #include <elf.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -160,6 +161,60 @@ START_TEST(a_link_or_a_directory_is_refused)
 }
 END_TEST
 
+/* What elf_machine() says of the header with this class, byte order and
+ * machine. */
+static const char *
+machine_of(int class, int order, int machine)
+{
+	static char text[ELF_MACHINE_BYTES];
+	unsigned char other[sizeof head];
+	struct reason why = { "" };
+	bool big = order == ELFDATA2MSB;
+
+	memcpy(other, head, sizeof head);
+	other[EI_CLASS] = (unsigned char)class;
+	other[EI_DATA] = (unsigned char)order;
+	other[big ? 17 : 16] = ET_EXEC;
+	other[big ? 16 : 17] = 0;
+	other[big ? 19 : 18] = (unsigned char)machine;
+	other[big ? 18 : 19] = 0;
+	suite_write(path, other, sizeof other, 0755);
+	ck_assert_msg(
+	    elf_machine(path, "prog", text, &why) == 0, "%s", why.text);
+	return text;
+}
+
+START_TEST(a_machine_is_told_as_uname_has_it)
+{
+	ck_assert_str_eq(
+	    machine_of(ELFCLASS64, ELFDATA2LSB, EM_X86_64), "x86_64");
+	ck_assert_str_eq(
+	    machine_of(ELFCLASS64, ELFDATA2LSB, EM_AARCH64), "aarch64");
+	ck_assert_str_eq(
+	    machine_of(ELFCLASS32, ELFDATA2LSB, EM_386), "32-bit x86");
+	ck_assert_str_eq(
+	    machine_of(ELFCLASS64, ELFDATA2LSB, 99), "machine type 99");
+	ck_assert_str_eq(machine_of(ELFCLASS32, ELFDATA2LSB, EM_X86_64),
+	    "x86_64 of another word size or byte order");
+	ck_assert_str_eq(machine_of(ELFCLASS64, ELFDATA2MSB, EM_AARCH64),
+	    "aarch64 of another word size or byte order");
+}
+END_TEST
+
+START_TEST(no_machine_is_told_of_what_is_no_program)
+{
+	char text[ELF_MACHINE_BYTES];
+	struct reason why;
+
+	suite_write(path, "#!/bin/sh\n", 10, 0755);
+	ck_assert_int_eq(elf_machine(path, "prog", text, &why), -1);
+	ck_assert_str_eq(why.text, "prog is not an ELF executable");
+	suite_write(path, head, sizeof head, 0644);
+	ck_assert_int_eq(elf_machine(path, "prog", text, &why), -1);
+	ck_assert_str_eq(why.text, "prog is not executable");
+}
+END_TEST
+
 int
 main(void)
 {
@@ -167,7 +222,9 @@ main(void)
 		what_is_no_elf_is_refused,
 		a_program_for_another_machine_is_named, it_follows_the_machine,
 		each_machine_has_its_release, what_cannot_run_is_refused,
-		a_link_or_a_directory_is_refused };
+		a_link_or_a_directory_is_refused,
+		a_machine_is_told_as_uname_has_it,
+		no_machine_is_told_of_what_is_no_program };
 
 	return suite_run_with("elf", tests, SUITE_N(tests), set_up, tear_down);
 }

@@ -258,6 +258,7 @@ class Host:
                 "web", "--token-file", self.token, "--state-dir", self.state,
                 "--heartbeat-interval", "1", "--host-name", "db01",
                 "--gprofiler-path", os.path.join(STANDINS, "gprofiler"),
+                "--perfspect-data", self.env["GPROFILER_PERFSPECT"],
                 "--config", "/dev/null", *more]
 
     def start(self, *more):

@@ -442,6 +442,37 @@ def check_request_examples():
                    "%s takes the example %s" % (path, name), reply)
 
 
+def check_told():
+    """What only our agent is told: a pinned archive and an interval."""
+    host = {"service_name": "told", "hostname": "h", "ip_address": "::1"}
+    ours = {**host, "agent_id": "a", "arch": "x86_64"}
+    digest = hashlib.sha256(b"archive").hexdigest()
+    name = "perfspect-x86_64-%s.tgz" % digest[:16]
+    api.call("post", "/metrics/profile_request", "operator", {
+        "service_name": "told", "request_type": "start",
+        "target_hosts": {"h": None},
+        "additional_args": {"enable_perfspect": True}})
+    plain = api.call("post", "/metrics/heartbeat", "agent", host).json()
+    tap.equal(api.call("post", "/metrics/heartbeat", "agent", ours).json(),
+              plain, "with nothing set our agent is told what others are")
+    api.sql("INSERT INTO PerfSpectArchives VALUES"
+            " ('x86_64', '3.17.1', ?, 7, ?, '2026')", digest, name)
+    api.sql("INSERT INTO Settings VALUES ('heartbeat_interval', 45, '2026')")
+    reply = api.call("post", "/metrics/heartbeat", "agent", ours).json()
+    tap.equal(reply, {**plain, "heartbeat_interval": 45, "perfspect": {
+        "url": "/dist/" + name, "sha256": digest, "version": "3.17.1"}},
+        "it is told the interval, and where PerfSpect is")
+    tap.equal(api.call("post", "/metrics/heartbeat", "agent", host).json(),
+              plain, "and the others are not")
+    reply = api.call("post", "/metrics/heartbeat", "agent", {
+        **ours, "last_command_id": plain["command_id"]}).json()
+    tap.equal((reply["command_id"], reply["heartbeat_interval"],
+               "perfspect" in reply), (None, 45, False),
+              "the interval with each reply, PerfSpect with its start")
+    api.sql("DELETE FROM Settings")
+    api.sql("DELETE FROM PerfSpectArchives")
+
+
 def check_persons():
     for path, method, operation in operations():
         who = operation["x-who"]
@@ -761,6 +792,7 @@ check_routes()
 check_recorded()
 check_served()
 check_request_examples()
+check_told()
 check_persons()
 check_health()
 check_bodies()

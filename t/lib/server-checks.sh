@@ -124,6 +124,29 @@ check_files() {
 	is "$STATUS" 404 'a file that is not there is 404'
 }
 
+# An archive that conspectctl pinned, by the name that it gave it.
+check_pinned() {
+	local digest file
+	digest=$("$SRCDIR/t/standins/make-archive" \
+		"$TOP_BUILDDIR/t/standins/perfspect" "$TAP_TMP/release.tgz")
+	"$BUILDDIR/conspectctl" --db "$DB" perfspect add \
+		"$TAP_TMP/release.tgz" >"$TAP_TMP/added" 2>&1
+	is $? 0 'an archive is pinned beside the running server'
+	file=$(grep -o 'perfspect-[a-z0-9_]*-[0-9a-f]*\.tgz' "$TAP_TMP/added")
+	request "/dist/$file"
+	is "$STATUS $(sha256sum <"$TAP_TMP/body")" "200 $digest  -" \
+		'and served at /dist/, whole, without a token'
+	like "$HEADERS" '^[Cc]ontent-[Tt]ype: application/gzip' \
+		'as what it is'
+	like "$HEADERS" '^[Xx]-Content-Type-Options: nosniff' 'with nosniff'
+	request -X PUT --data-binary x "/dist/$file"
+	like "$STATUS" '^(40[0-9]|501)$' 'nobody can put another one there'
+	request "/dist/$file"
+	is "$(sha256sum <"$TAP_TMP/body")" "$digest  -" 'nor has anybody'
+	as_admin -H "$json" -d "$profile_request" /api/metrics/profile_request
+	is "$STATUS" 200 'the database can still be written'
+}
+
 check_console() {
 	request /login
 	is "$STATUS" 200 'the login page is there for all'
@@ -156,6 +179,7 @@ server_checks() {
 	check_paths
 	check_bodies
 	check_files
+	check_pinned
 	check_console
 	check_server
 	done_testing
