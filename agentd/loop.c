@@ -6,6 +6,7 @@
 #include "agentd/limits.h"
 #include "agentd/pace.h"
 #include "agentd/queue.h"
+#include "agentd/spool.h"
 #include "agentd/token.h"
 #include "agentd/wire.h"
 #include "core/clock.h"
@@ -35,12 +36,14 @@ struct loop {
 	char *token;
 	struct run_env env;
 	struct queue *queue;
+	struct spool *spool;
 	CURLM *multi;
 	struct http_post heartbeat, completion;
 	struct pace beat, report_pace;
 	int64_t interval_ms;
 	int64_t report_number; /* of the report under way */
 	bool reports_waiting;  /* the state may hold some */
+	bool report_refused;   /* the last one, by an answer of 4xx */
 	bool news;             /* since the heartbeat under way was made */
 	int signals;           /* signalfd */
 	enum ending ending;
@@ -141,6 +144,7 @@ report_done(struct loop *l, struct http_result *result, int64_t now)
 	if (result->ok)
 		verdict = wire_read_verdict(buf_text(&l->completion.reply),
 		    l->completion.reply.len, &result->why);
+	l->report_refused = result->status >= 400 && result->status < 500;
 	if (verdict < 0) {
 		(void)!state_postpone_report(l->state, l->report_number);
 		pace_failed(&l->report_pace, REPORT_BASE_MS,
@@ -154,9 +158,16 @@ report_done(struct loop *l, struct http_result *result, int64_t now)
 		l->report_pace.next_ms = now + REPORT_BASE_MS;
 		return;
 	}
-	l->report_pace.failures = 0;
-	l->report_pace.why.text[0] = '\0';
-	l->report_pace.next_ms = now;
+	pace_again(&l->report_pace, now);
+}
+
+/* Result files come after all reports, unless it is the report that the
+ * server does not like. */
+static bool
+may_spool(const struct loop *l)
+{
+	return l->ending == GOING_ON &&
+	       (!l->reports_waiting || l->report_refused);
 }
 
 /* --- what waits ---------------------------------------------------------- */
@@ -178,6 +189,8 @@ finish_transfers(struct loop *l, int64_t now)
 		http_finish(post, m->data.result, &result);
 		if (post == &l->heartbeat)
 			heartbeat_done(l, &result, now);
+		else if (post == spool_request(l->spool))
+			spool_done(l->spool, &result, now);
 		else
 			report_done(l, &result, now);
 	}
@@ -194,6 +207,7 @@ start_transfers(struct loop *l, int64_t now)
 	if (l->reports_waiting && !http_is_busy(&l->completion) &&
 	    now >= l->report_pace.next_ms)
 		send_report(l, now);
+	spool_step(l->spool, l->token, may_spool(l), now);
 }
 
 /* The least of the times at which something is due. */
@@ -201,7 +215,10 @@ static int64_t
 next_time(const struct loop *l)
 {
 	int64_t next = queue_next_ms(l->queue);
+	int64_t spool = spool_next_ms(l->spool, may_spool(l));
 
+	if (spool < next)
+		next = spool;
 	if (l->ending == GOING_ON && !http_is_busy(&l->heartbeat) &&
 	    l->beat.next_ms < next)
 		next = l->beat.next_ms;
@@ -304,6 +321,7 @@ step(struct loop *l)
 	if (queue_tick(l->queue, now)) {
 		l->news = true;
 		l->reports_waiting = true;
+		spool_wake(l->spool);
 	}
 	start_transfers(l, now);
 	if (l->ending != GOING_ON)
@@ -397,6 +415,9 @@ open_loop(struct loop *l, struct reason *why)
 		WIRE_COMPLETION_PATH, why))
 		return -1;
 	find_cgroup(l);
+	l->spool = spool_open(l->options, l->state, l->multi, why);
+	if (!l->spool)
+		return -1;
 	l->queue = queue_new(&l->env);
 	return 0;
 }
@@ -408,6 +429,7 @@ close_loop(struct loop *l)
 		http_close(&l->heartbeat);
 	if (l->completion.multi)
 		http_close(&l->completion);
+	spool_close(l->spool);
 	(void)curl_multi_cleanup(l->multi);
 	queue_free(l->queue);
 	if (l->signals >= 0)

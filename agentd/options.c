@@ -19,6 +19,13 @@
 #define INTERVAL_MAX 3600
 #define INTERVAL_DEFAULT 30
 
+/* A week of PerfSpect's files for a run each hour is a tenth of it. */
+#define SPOOL_MIB_DEFAULT 512
+#define SPOOL_MIB_MAX (1024 * 1024)
+#define SPOOL_DAYS_DEFAULT 7
+#define SPOOL_DAYS_MAX 3650
+#define KEEP_DAYS_DEFAULT 3
+
 /* A DNS name has at most 253 characters; a service name as many. */
 #define NAME_MAX_BYTES 255
 
@@ -71,6 +78,9 @@ static const struct conf_key keys[] = {
 	INTEGER("cpu-limit", cpu_limit, 0, LIMIT_CPU_PERCENT_MAX),
 	INTEGER("memory-limit", memory_limit, 0, LIMIT_MEMORY_MIB_MAX),
 	INTEGER("min-free", min_free, 0, MIN_FREE_MAX),
+	INTEGER("spool-max-mib", spool_max_mib, 1, SPOOL_MIB_MAX),
+	INTEGER("spool-max-days", spool_max_days, 1, SPOOL_DAYS_MAX),
+	INTEGER("keep-runs-days", keep_runs_days, 0, SPOOL_DAYS_MAX),
 	BOOLEAN("no-verify", no_verify),
 	BOOLEAN("foreground", foreground),
 };
@@ -105,6 +115,10 @@ options_help(void)
 	       "  --host-root DIR         where the host's /proc and /sys "
 	       "are\n"
 	       "  --state-dir DIR         (" DEFAULT_STATE_DIR ")\n"
+	       "  --spool-max-mib N       for the files of all runs (512)\n"
+	       "  --spool-max-days N      until files that cannot be "
+	       "delivered go (7)\n"
+	       "  --keep-runs-days N      until delivered files go (3)\n"
 	       "  --config FILE           (" DEFAULT_CONFIG ")\n"
 	       "  --foreground            stay, and log to standard error\n"
 	       "  --log-file FILE         in place of syslog\n"
@@ -285,7 +299,10 @@ options_parse(struct options *o, int argc, char **argv, struct reason *why)
 
 	*o = (struct options) { .heartbeat_interval = INTERVAL_DEFAULT,
 		.memory_limit = MEMORY_LIMIT_DEFAULT,
-		.min_free = MIN_FREE_DEFAULT };
+		.min_free = MIN_FREE_DEFAULT,
+		.spool_max_mib = SPOOL_MIB_DEFAULT,
+		.spool_max_days = SPOOL_DAYS_DEFAULT,
+		.keep_runs_days = KEEP_DAYS_DEFAULT };
 	outcome = walk(o, argc, argv, false, &config, why);
 	if (outcome != OPTIONS_RUN)
 		return outcome;

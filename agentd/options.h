@@ -25,11 +25,14 @@ struct options {
 	char *perfspect_data;    /* where gProfiler has PerfSpect write */
 	char *cgroup;            /* to make the runs' cgroups in, or NULL */
 	long heartbeat_interval; /* seconds */
-	long cpu_limit;    /* of a run, percent of one core, 0 for none */
-	long memory_limit; /* of a run, MiB, 0 for none */
-	long min_free;     /* of the state directory's disk, MiB */
-	bool no_verify;    /* accept any certificate of the API server */
-	bool foreground;   /* do not become a daemon */
+	long cpu_limit;      /* of a run, percent of one core, 0 for none */
+	long memory_limit;   /* of a run, MiB, 0 for none */
+	long min_free;       /* of the state directory's disk, MiB */
+	long spool_max_mib;  /* files of all runs */
+	long spool_max_days; /* files that could not be delivered */
+	long keep_runs_days; /* files that were delivered */
+	bool no_verify;      /* accept any certificate of the API server */
+	bool foreground;     /* do not become a daemon */
 };
 
 enum options_outcome {

@@ -15,6 +15,7 @@
 
 #define WIRE_HEARTBEAT_PATH "/api/metrics/heartbeat"
 #define WIRE_COMPLETION_PATH "/api/metrics/command_completion"
+#define WIRE_RESULTS_PATH "/api/metrics/results"
 
 /* What a heartbeat says of this moment. */
 struct wire_moment {

@@ -94,6 +94,9 @@ print_command(void *context, const struct command_record *c)
 	line("  error", c->error_message);
 	line("  results", c->results_path);
 	line("  PerfSpect", c->perfspect_version);
+	line("  arguments", c->arguments);
+	line("  partial",
+	    c->partial ? "the results cover less than was asked" : NULL);
 	return true;
 }
 

@@ -34,7 +34,8 @@ static const char select_of_command[] =
 	" c.kind, c.status, c.reason, c.combined_config, c.created_at,"       \
 	" c.expires_at, c.sent_at, c.accepted_at, c.ended_at,"                \
 	" e.started_at, e.execution_time, e.exit_status,"                     \
-	" e.error_message, e.results_path, e.perfspect_version"               \
+	" e.error_message, e.results_path, e.perfspect_version,"              \
+	" e.arguments, e.partial"                                             \
 	" FROM ProfilingCommands c"                                           \
 	" LEFT JOIN ProfilingExecutions e ON e.command_id = c.command_id"
 
@@ -164,6 +165,8 @@ command_load(sqlite3_stmt *stmt, struct command_record *c)
 	c->error_message = db_text(stmt, i++);
 	c->results_path = db_text(stmt, i++);
 	c->perfspect_version = db_text(stmt, i++);
+	c->arguments = db_text(stmt, i++);
+	c->partial = db_int(stmt, i++) == 1;
 }
 
 static int

@@ -32,6 +32,8 @@ struct command_record {
 	const char *started_at; /* NULL: no execution */
 	int64_t execution_time, exit_status;
 	const char *error_message, *results_path, *perfspect_version;
+	const char *arguments; /* JSON: an array, the command line that ran */
+	bool partial;          /* results cover less than the asked duration */
 };
 
 typedef bool request_visitor(

@@ -7,7 +7,8 @@
 #define SELECT_HOSTS                                                          \
 	"SELECT h.id, h.hostname, h.service_name, h.ip_address, h.arch,"      \
 	" h.heartbeat_timestamp, h.last_seen, h.agent_version,"               \
-	" h.conflict_at, h.clock_skew_ms, h.last_seen >= ?1,"                 \
+	" h.conflict_at, h.clock_skew_ms, h.preflight,"                       \
+	" h.last_seen >= ?1 AND h.status <> 'offline',"                       \
 	" coalesce(h.conflict_at >= ?1, 0),"                                  \
 	" c.command_id, c.command_type, c.combined_config, c.status,"         \
 	" c.reason, c.created_at, c.ended_at, e.execution_time,"              \
@@ -47,6 +48,7 @@ host_load(sqlite3_stmt *stmt, struct host *host)
 	host->agent_version = db_text(stmt, i++);
 	host->conflict_at = db_text(stmt, i++);
 	host->clock_skew_ms = db_int(stmt, i++);
+	host->preflight = db_text(stmt, i++);
 	host->active = db_int(stmt, i++) == 1;
 	host->conflict = db_int(stmt, i++) == 1;
 	host->command_id = db_text(stmt, i++);

@@ -213,7 +213,8 @@ void offer_free(struct offer *offer) __attribute__((nonnull));
 
 /*
  * Takes a heartbeat: notes the host, moves the commands on that it shows,
- * lets pending ones expire, and picks what to hand out.
+ * lets pending ones expire, and picks what to hand out: to a host that goes
+ * offline, nothing.
  */
 int heartbeat_take(struct store *store, const struct heartbeat *heartbeat,
     const char *remote_address, struct offer *offer)
@@ -243,9 +244,11 @@ struct host {
 	const char *hostname, *service_name, *ip_address, *arch;
 	const char *heartbeat_timestamp, *last_seen;
 	const char *agent_version; /* NULL: not our agent */
+	const char *preflight;     /* JSON: an array, or NULL */
 	const char *conflict_at;   /* two agents took turns, NULL: did not */
 	int64_t clock_skew_ms;     /* the agent's clock ahead, FIELD_NULL */
-	bool active;               /* seen within the setting active_window */
+	bool active;               /* not offline, and seen within the setting
+			active_window */
 	bool conflict;             /* conflict_at is within it, too */
 	/* of the newest command; NULL where there is none */
 	const char *command_id, *command_type, *combined_config;

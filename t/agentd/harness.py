@@ -15,7 +15,6 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 import urllib.parse
 import uuid
 
@@ -35,12 +34,12 @@ DEADLINE = 600 if os.environ.get("CONSPECT_VALGRIND") else 120
 
 _count = 0
 _failed = 0
-_printing = threading.Lock()
+_lock = threading.Lock()  # of these two and of the lines with them
 
 
 def ok(good, what, got=None):
     global _count, _failed
-    with _printing:
+    with _lock:
         _count += 1
         print("%sok %d - %s" % ("" if good else "not ", _count, what),
               flush=True)
@@ -75,7 +74,7 @@ def until(condition, what, deadline=DEADLINE):
     # ends this test only: TAP's "Bail out!" would end all others, too
     ok(False, "waited in vain for: " + what)
     if threading.current_thread() is not threading.main_thread():
-        sys.exit(1)  # ends the thread; run_together() goes on
+        sys.exit(1)  # ends the thread; run_at_once() goes on
     done()
 
 
@@ -95,9 +94,14 @@ class Server(http.server.ThreadingHTTPServer):
         self.extra = {}        # goes into each reply to a heartbeat
         self.files = {}        # path: bytes, or a function of the handler
         self.fetched = []      # paths of GETs
-        self.refuse = None     # (status, headers, body) for each POST
+        self.refuse = None     # (status, headers, body) for each request
+        self.came = []         # ids of reports, and names of result files
+        self.delivered = {}    # (command, name): bytes
+        self.put_answer = None  # a function of the name: such a triple, or
+                                # None for 201
         self.report_reply = {"success": True, "message": "ok"}
         self.any_path = False  # any POST is a heartbeat
+        self.report_status = 200
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, request, client_address):
@@ -167,6 +171,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         server = self.server
+        status = 200
         body = self.rfile.read(int(self.headers["Content-Length"]))
         server.headers_seen.append(dict(self.headers))
         if server.refuse:
@@ -177,12 +182,33 @@ class Handler(http.server.BaseHTTPRequestHandler):
             reply = server.heartbeat(data)
         elif self.path == "/api/metrics/command_completion":
             server.reports.append(data)
-            reply = server.report_reply
+            server.came.append(data["command_id"])
+            reply, status = server.report_reply, server.report_status
         else:
             self.answer(404, {}, b"{}")
             return
-        self.answer(200, {"Content-Type": "application/json"},
+        self.answer(status, {"Content-Type": "application/json"},
                     json.dumps(reply).encode())
+
+    def do_PUT(self):
+        """A result file."""
+        server = self.server
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        address = urllib.parse.urlsplit(self.path)
+        *place, command, name = address.path.split("/")
+        name = urllib.parse.unquote(name)
+        answer = server.refuse or (server.put_answer and
+                                   server.put_answer(name))
+        wrong = (place != ["", "api", "metrics", "results"] or
+                 address.query != "hostname=db01" or
+                 self.headers["Authorization"] != "Bearer " + TOKEN)
+        if wrong:
+            answer = (400, {}, b"{}")
+        if not server.refuse:
+            server.came.append(name)
+        if not answer:
+            server.delivered[command, name] = body
+        self.answer(*(answer or (201, {}, b"{}")))
 
     def do_GET(self):
         self.server.fetched.append(self.path)
@@ -224,6 +250,7 @@ class ProxyHandler(Handler):
 
     do_GET = forward
     do_POST = forward
+    do_PUT = forward
 
 
 class Host:
@@ -318,15 +345,14 @@ def run(test):
         server.server_close()
 
 
-def run_together(*tests):
-    """Runs tests at the same time, each with a server and a host."""
-    def one(test):
+def run_at_once(*tests):
+    """As run() for each, side by side: agents' tests mostly wait."""
+    def guarded(test):
         try:
             run(test)
-        except BaseException:
-            ok(False, test.__name__ + " ends")
-            traceback.print_exc()
-    threads = [threading.Thread(target=one, args=(t,)) for t in tests]
+        except Exception as fault:  # would end the thread, not the test
+            ok(False, "%s ends without a fault" % test.__name__, repr(fault))
+    threads = [threading.Thread(target=guarded, args=(t,)) for t in tests]
     for thread in threads:
         thread.start()
     for thread in threads:

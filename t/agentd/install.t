@@ -736,7 +736,7 @@ def proxies(server, host):
         one.server_close()
 
 
-run_together(downloads, checksums, archives, versions, squatters, mounts,
+run_at_once(downloads, checksums, archives, versions, squatters, mounts,
              as_a_user_sees_it, a_run_keeps_its_version, deadline, stopped,
              proxies)
 release.set()

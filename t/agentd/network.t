@@ -346,7 +346,7 @@ def spread(server, host):
 
 
 try:
-    run_together(certificates, redirects, busy, replies, proxies, tls_agent,
+    run_at_once(certificates, redirects, busy, replies, proxies, tls_agent,
                  ipv6, spread)
 finally:
     given_up.set()

@@ -177,6 +177,8 @@ START_TEST(a_report_is_whole)
 		.error = "bad \"byte\" \xff here",
 		.exit_status = 3,
 		.perfspect_version = "3.17.1" };
+	char program[] = "gprofiler", none[] = "", odd[] = "-d\xff";
+	char *arguments[] = { program, none, odd, NULL };
 	char *text = wire_report_text(&r);
 
 	ck_assert_str_eq(text,
@@ -186,6 +188,16 @@ START_TEST(a_report_is_whole)
 	    "\"results_path\":null,\"exit_status\":3,"
 	    "\"perfspect_version\":\"3.17.1\"}");
 	free(text);
+	r.arguments = arguments;
+	r.partial = true;
+	text = wire_report_text(&r);
+	ck_assert_ptr_nonnull(
+	    strstr(text, "\"perfspect_version\":\"3.17.1\","
+			 "\"arguments\":[\"gprofiler\",\"\",\"-d?\"],"
+			 "\"partial\":true}"));
+	free(text);
+	r.arguments = NULL;
+	r.partial = false;
 	r.error = NULL;
 	r.exit_status = -1;
 	r.perfspect_version = NULL;
