@@ -179,21 +179,36 @@ install_start(struct install *i, const struct command *c,
 	return child_start(&i->child, &plan, why);
 }
 
+/* Takes a word and the blank after it off the text; false if it is longer
+ * than size allows for. */
+static bool
+take_word(const char **text, char *word, size_t size)
+{
+	size_t n = strcspn(*text, " ");
+
+	if (n == 0 || n >= size || (*text)[n] != ' ')
+		return false;
+	memcpy(word, *text, n);
+	word[n] = '\0';
+	*text += n + 1;
+	return true;
+}
+
 /* Reads "ID VERSION NOTE".  Returns 0, or -1 when it is something else. */
 static int
 read_success(struct install *i, const char *text)
 {
 	char id[VERSIONS_ID];
-	int note = 0;
 
-	if (sscanf(text, "%64s %127s %n", id, i->version, &note) != 2 || !note)
+	if (!take_word(&text, id, sizeof id) ||
+	    !take_word(&text, i->version, sizeof i->version))
 		return -1;
 	if (strcmp(id, "-") == 0)
 		id[0] = '\0';
 	else if (!versions_is_id(id))
 		return -1;
 	i->program = versions_program(i->job.target, id);
-	log_info("%s: %s", i->program, text + note);
+	log_info("%s: %s", i->program, text);
 	if (*id)
 		i->held = versions_hold(i->job.target, id, &i->fault);
 	return 0;

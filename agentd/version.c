@@ -55,20 +55,28 @@ wait_for(struct child *c, int64_t deadline)
 	}
 }
 
-/* One word, since it becomes part of a line and of a report. */
-static bool
-is_version(const char *text)
+bool
+perfspect_read_version(const char *line, char version[PERFSPECT_VERSION_BYTES])
 {
-	size_t n = strcspn(text, " \t");
+	size_t n = sizeof VERSION_PREFIX - 1, len;
 
-	return n > 0 && !text[n] && n < PERFSPECT_VERSION_BYTES;
+	if (strncmp(line, VERSION_PREFIX, n) != 0)
+		return false;
+	line += n;
+	len = strlen(line);
+	if (len == 0 || len >= PERFSPECT_VERSION_BYTES)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (line[i] <= ' ' || line[i] > '~')
+			return false;
+	memcpy(version, line, len + 1);
+	return true;
 }
 
 static int
 read_version(const struct child *c, const char *program,
     char version[PERFSPECT_VERSION_BYTES], struct reason *why)
 {
-	size_t n = sizeof VERSION_PREFIX - 1;
 	char ended[64];
 
 	child_describe(c->status, ended);
@@ -84,12 +92,10 @@ read_version(const struct child *c, const char *program,
 	if (c->status != 0)
 		return reason_set(
 		    why, "%s --version %s: %.200s", program, ended, c->last);
-	if (strncmp(c->last, VERSION_PREFIX, n) != 0 ||
-	    !is_version(c->last + n))
+	if (!perfspect_read_version(c->last, version))
 		return reason_set(why,
 		    "%s --version answered \"%.200s\" and no version", program,
 		    c->last);
-	(void)snprintf(version, PERFSPECT_VERSION_BYTES, "%s", c->last + n);
 	return 0;
 }
 

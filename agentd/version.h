@@ -4,11 +4,24 @@
 #ifndef CONSPECT_AGENTD_VERSION_H
 #define CONSPECT_AGENTD_VERSION_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "agentd/child.h"
 #include "core/reason.h"
 
-/* "3.17.1_2026-08-07_c399daa0", with room. */
-#define PERFSPECT_VERSION_BYTES 128
+/* "3.17.1_2026-08-07_c399daa0", with room: the server takes 100 bytes. */
+#define PERFSPECT_VERSION_BYTES 101
+
+/*
+ * The version in a line of `--version`: after "perfspect version ", shorter
+ * than PERFSPECT_VERSION_BYTES, of printable ASCII without blanks, for it
+ * goes into the log and to the server.  Returns whether there is one; where
+ * not, version is as it was.
+ */
+bool perfspect_read_version(
+    const char *line, char version[PERFSPECT_VERSION_BYTES])
+    __attribute__((nonnull, warn_unused_result));
 
 /*
  * Runs `PROGRAM --version` in the directory (NULL: the working directory)

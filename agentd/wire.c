@@ -36,14 +36,11 @@ add(struct json_object *to, const char *key, const char *text)
 static struct json_object *
 loose(const char *text)
 {
-	char *copy = mem_copy(text), *at = copy;
+	char *copy = mem_copy(text);
 	struct json_object *value;
 
-	while (at && *at) {
-		at += utf8_valid_prefix(at, strlen(at));
-		if (*at)
-			*at++ = '?';
-	}
+	if (copy)
+		utf8_repair(copy);
 	value = copy ? json_object_new_string(copy) : NULL;
 	free(copy);
 	return value;
@@ -239,6 +236,15 @@ read_interval(struct json_object *object)
 					 : n);
 }
 
+/* What the server says of a refusal. */
+static const char *
+message_of(struct json_object *object)
+{
+	const char *message = json_member_text(object, "message");
+
+	return message && *message ? message : "no reason given";
+}
+
 static int
 read_object(const char *text, size_t len, struct json_object **object,
     struct reason *why)
@@ -263,12 +269,11 @@ read_reply_object(struct json_object *object, const char *api_server,
 {
 	struct json_object *command = json_member(object, "profiling_command");
 	const char *given = json_member_text(object, "command_id");
-	const char *message = json_member_text(object, "message");
 	char id[UUID_TEXT];
 
 	if (!json_member_bool(object, "success", false))
 		return reason_set(why, "the server refused the heartbeat: %s",
-		    message ? message : "no reason given");
+		    message_of(object));
 	reply->interval = read_interval(object);
 	if (!command)
 		return 0;
@@ -298,16 +303,14 @@ int
 wire_read_verdict(const char *text, size_t len, struct reason *why)
 {
 	struct json_object *object;
-	const char *message;
 	int verdict;
 
 	if (read_object(text, len, &object, why))
 		return -1;
-	message = json_member_text(object, "message");
 	verdict = json_member_bool(object, "success", false) ? WIRE_TAKEN
 							     : WIRE_REFUSED;
 	if (verdict == WIRE_REFUSED)
-		reason_set(why, "%s", message ? message : "no reason given");
+		reason_set(why, "%s", message_of(object));
 	json_object_put(object);
 	return verdict;
 }

@@ -268,11 +268,6 @@ find_version(
 	}
 	if (perfspect_version(UNPACKED "/" PROGRAM, NULL, found, why))
 		return -1;
-	if (!archives_version_good(found))
-		return reason_set(why,
-		    PROGRAM " --version answered \"%.100s\", which is no "
-			    "version",
-		    found);
 	if (given && strcmp(given, found) != 0)
 		return reason_set(why,
 		    "--version says %s, and the program in the archive %s",

@@ -12,8 +12,6 @@
 #define QUOTE_BYTES 200
 /* The end of the year 9999, in seconds. */
 #define TIME_MAX INT64_C(253402300799)
-/* A socket's or processor's number, far above what a kernel counts. */
-#define GROUP_MAX 999999
 
 /* A file of lines, and the one that was read last, cut into fields. */
 struct lines {
@@ -29,22 +27,13 @@ struct lines {
 
 /* --- lines --------------------------------------------------------------- */
 
-/* Control characters and invalid UTF-8 become '?'. */
+/* Control characters become '?'. */
 static void
 make_printable(char *text)
 {
-	size_t len = strlen(text);
-	size_t valid = utf8_valid_prefix(text, len);
-
-	for (size_t i = 0; i < len; i++) {
-		if (i == valid) {
-			text[i] = '?';
-			valid = i + 1;
-			valid += utf8_valid_prefix(text + valid, len - valid);
-		} else if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f) {
-			text[i] = '?';
-		}
-	}
+	for (; *text; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			*text = '?';
 }
 
 /* Refuses the line, which is no longer cut into fields, and quotes it. */
@@ -376,6 +365,13 @@ struct reading {
 	struct lines lines;
 };
 
+bool
+metrics_is_group(const char *text)
+{
+	return read_whole(text, METRICS_GROUPS_END - 1) >= 0 &&
+	       (text[0] != '0' || !text[1]);
+}
+
 static bool
 find_numbers(struct reading *r)
 {
@@ -397,15 +393,13 @@ find_groups(struct reading *r, const char *prefix, enum metrics_scope scope)
 	to->n_groups = 0;
 	for (size_t i = 0; i < r->lines.n_fields; i++) {
 		const char *name = r->lines.fields[i];
-		int64_t number = strncmp(name, prefix, 3) == 0
-				     ? read_whole(name + 3, GROUP_MAX)
-				     : -1;
 
 		if ((int)i == r->metric)
 			continue;
-		if (number < 0)
+		if (strncmp(name, prefix, 3) != 0 ||
+		    !metrics_is_group(name + 3))
 			return false;
-		to->groups[to->n_groups++] = (int)number;
+		to->groups[to->n_groups++] = atoi(name + 3);
 	}
 	return to->n_groups > 0;
 }

@@ -14,8 +14,9 @@ struct store;
 /* Where web servers offer the dist directory. */
 #define ARCHIVES_URL_PREFIX "/dist/"
 
-/* Longest text that is taken for a version. */
-#define ARCHIVES_VERSION_MAX 127
+/* Longest text that is taken for a version: a completion can say no longer
+ * one. */
+#define ARCHIVES_VERSION_MAX 100
 
 struct pinned_archive {
 	char *arch;    /* as `uname -m` has it */

@@ -5,6 +5,7 @@
 #include "core/mem.h"
 #include "store/history.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -426,16 +427,33 @@ console_show_hosts(struct web_request *request, struct web_reply *reply,
 
 /* --- what was done ------------------------------------------------------- */
 
-/* "3 waiting, 1 under way, 46 done", without what there is none of. */
+/* " until 18:00 UTC", with the day where it is not today. */
 static void
-write_progress(struct buf *b, const struct request_record *r)
+write_until(struct buf *b, struct store *store, const char *request_id)
+{
+	char until[CLOCK_TEXT], now[CLOCK_TEXT], text[32];
+	size_t day = sizeof "YYYY-MM-DD " - 1;
+
+	if (request_waits_until(store, request_id, until) != 0)
+		return;
+	clock_format(clock_now_ms(), now);
+	(void)snprintf(text, sizeof text, "%.10s %.5s", until, until + day);
+	html_text(b, " until ");
+	html_text(b, strncmp(until, now, day) == 0 ? text + day : text);
+	html_text(b, " UTC");
+}
+
+/* "46 done, 1 under way, 3 waiting until 18:00 UTC", without what there is
+ * none of. */
+static void
+write_progress(
+    struct buf *b, struct store *store, const struct request_record *r)
 {
 	const struct {
 		int64_t n;
 		const char *what;
-	} parts[] = { { r->n_waiting, " waiting" },
-		{ r->n_open, " under way" }, { r->n_failed, " failed" },
-		{ r->n_done, " done" } };
+	} parts[] = { { r->n_done, " done" }, { r->n_failed, " failed" },
+		{ r->n_open, " under way" }, { r->n_waiting, " waiting" } };
 	bool first = true;
 
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -446,14 +464,23 @@ write_progress(struct buf *b, const struct request_record *r)
 		html_text(b, parts[i].what);
 		first = false;
 	}
+	if (r->n_waiting)
+		write_until(b, store, r->request_id);
 	if (!first)
 		html_raw(b, ".");
 }
 
+/* What a notice is of. */
+struct done_notice {
+	struct web_reply *reply;
+	struct store *store;
+};
+
 static bool
 write_done(void *context, const struct request_record *r)
 {
-	struct web_reply *reply = context;
+	const struct done_notice *notice = context;
+	struct web_reply *reply = notice->reply;
 	struct buf *b = &reply->body;
 	struct json_object *args =
 	    r->additional_args ? json_tokener_parse(r->additional_args) : NULL;
@@ -468,7 +495,7 @@ write_done(void *context, const struct request_record *r)
 	if (perfspect_enabled(args))
 		html_raw(b, ", with PerfSpect HW metrics");
 	html_raw(b, ". Each host takes it with its next heartbeat.");
-	write_progress(b, r);
+	write_progress(b, notice->store, r);
 	page_notice_end(reply);
 	json_object_put(args);
 	return false;
@@ -480,6 +507,7 @@ notice_of_requests(
     struct web_request *request, struct web_reply *reply, void *context)
 {
 	const struct params *query = context;
+	struct done_notice notice = { reply, request->store };
 
 	for (size_t i = 0; i < query->n; i++) {
 		char id[UUID_TEXT];
@@ -488,7 +516,7 @@ notice_of_requests(
 		if (strcmp(query->list[i].name, "request") == 0 &&
 		    uuid_parse(query->list[i].value, id))
 			(void)!request_by_id(
-			    request->store, id, write_done, reply);
+			    request->store, id, write_done, &notice);
 	}
 }
 

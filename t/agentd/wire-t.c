@@ -163,6 +163,9 @@ START_TEST(verdicts_are_told_apart)
 	    verdict("{\"success\":false,\"message\":\"unknown id\"}"),
 	    WIRE_REFUSED);
 	ck_assert_str_eq(why.text, "unknown id");
+	ck_assert_int_eq(
+	    verdict("{\"success\":false,\"message\":\"\"}"), WIRE_REFUSED);
+	ck_assert_str_eq(why.text, "no reason given");
 	ck_assert_int_eq(verdict("{}"), -1);
 	ck_assert_int_eq(verdict(""), -1);
 }

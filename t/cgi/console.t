@@ -199,6 +199,13 @@ check_start() {
 	is "$STATUS" 200 'the page after it'
 	shows 'Start requested for 1 host of service web, with PerfSpect' \
 		'says what was done'
+	local until
+	until=$(sql "SELECT CASE WHEN date(expires_at) = date('now')
+		THEN strftime('%H:%M', expires_at)
+		ELSE strftime('%Y-%m-%d %H:%M', expires_at) END
+		FROM ProfilingCommands WHERE hostname = 'db01'")
+	shows "So far: 1 waiting until $until UTC." \
+		'and until when the host may take it'
 	ok 'with PerfSpect off again' eval '! box_ticked enable_perfspect'
 	ok 'and no host ticked' eval "! ticked $DB01"
 	like "$BODY" 'state pending' 'and shows the command'
