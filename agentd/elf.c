@@ -83,9 +83,9 @@ read_kind(int fd, struct elf_kind *kind)
 }
 
 static int
-own_kind(struct elf_kind *kind)
+kind_of(const char *path, struct elf_kind *kind)
 {
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), result;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), result;
 
 	if (fd < 0)
 		return -1;
@@ -95,12 +95,13 @@ own_kind(struct elf_kind *kind)
 }
 
 static int
-compare(const struct elf_kind *kind, const char *name, struct reason *why)
+compare(const struct elf_kind *kind, const char *name, const char *like,
+    struct reason *why)
 {
 	struct elf_kind own;
 
-	if (own_kind(&own))
-		return reason_set(why, "/proc/self/exe cannot be read");
+	if (kind_of(like, &own))
+		return reason_set(why, "%s cannot be read", like);
 	if (kind->machine != own.machine) {
 		char here[ELF_MACHINE_BYTES], there[ELF_MACHINE_BYTES];
 
@@ -153,11 +154,12 @@ elf_machine(const char *path, const char *name,
 }
 
 int
-elf_check(const char *path, const char *name, struct reason *why)
+elf_check(
+    const char *path, const char *name, const char *like, struct reason *why)
 {
 	struct elf_kind kind;
 
 	if (read_program(path, name, &kind, why))
 		return -1;
-	return compare(&kind, name, why);
+	return compare(&kind, name, like, why);
 }

@@ -18,11 +18,14 @@ int elf_machine(const char *path, const char *name,
     char machine[ELF_MACHINE_BYTES], struct reason *why)
     __attribute__((nonnull, warn_unused_result));
 
+/* The program that runs this. */
+#define ELF_OURSELVES "/proc/self/exe"
+
 /*
- * Checks that it is one for the machine that this program itself was built
- * for.  Returns 0, or -1 with the reason.
+ * Checks that it is one for the same machine as the program at `like`.
+ * Returns 0, or -1 with the reason.
  */
-int elf_check(const char *path, const char *name, struct reason *why)
-    __attribute__((nonnull, warn_unused_result));
+int elf_check(const char *path, const char *name, const char *like,
+    struct reason *why) __attribute__((nonnull, warn_unused_result));
 
 #endif

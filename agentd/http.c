@@ -1,6 +1,7 @@
 #include "agentd/http.h"
 
 #include "agentd/fetch.h"
+#include "agentd/peer.h"
 #include "agentd/wire.h"
 #include "core/mem.h"
 
@@ -50,30 +51,20 @@ on_connected(void *context, char *remote_address, char *local_address,
 static void
 set_options(struct http_post *p, const struct options *o)
 {
+	const struct peer peer = { o->ca_file, o->proxy, o->no_verify };
 	CURL *c = p->easy;
 
-	curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
+	peer_set(c, &peer);
 	/* a redirect would carry the token to wherever it points */
 	curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
-	curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(c, CURLOPT_TIMEOUT, TOTAL_SECONDS);
 	curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
-	curl_easy_setopt(
-	    c, CURLOPT_USERAGENT, "conspect-agentd/" PACKAGE_VERSION);
 	curl_easy_setopt(c, CURLOPT_ERRORBUFFER, p->error);
 	curl_easy_setopt(c, CURLOPT_PRIVATE, p);
 	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_reply);
 	curl_easy_setopt(c, CURLOPT_WRITEDATA, p);
 	curl_easy_setopt(c, CURLOPT_PREREQFUNCTION, on_connected);
 	curl_easy_setopt(c, CURLOPT_PREREQDATA, p);
-	if (o->ca_file)
-		curl_easy_setopt(c, CURLOPT_CAINFO, o->ca_file);
-	if (o->proxy)
-		curl_easy_setopt(c, CURLOPT_PROXY, o->proxy);
-	if (o->no_verify) {
-		curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 0L);
-		curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 0L);
-	}
 }
 
 static void
@@ -251,6 +242,13 @@ describe_status(struct http_post *p, long status, struct reason *why)
 		    buf_text(&p->reply));
 }
 
+static void
+describe_failure(const struct http_post *p, CURLcode code, struct reason *why)
+{
+	peer_describe(code, p->error, why);
+	reason_set(why, "%s: %s", p->url, why->text);
+}
+
 void
 http_finish(struct http_post *p, CURLcode code, struct http_result *result)
 {
@@ -267,8 +265,7 @@ http_finish(struct http_post *p, CURLcode code, struct http_result *result)
 		reason_set(&result->why, "%s: the reply is longer than %d",
 		    p->url, HTTP_REPLY_MAX);
 	else if (code != CURLE_OK)
-		reason_set(&result->why, "%s: %s", p->url,
-		    p->error[0] ? p->error : curl_easy_strerror(code));
+		describe_failure(p, code, &result->why);
 	else if (status != 200 && !(status == 201 && p->file >= 0))
 		describe_status(p, status, &result->why);
 	else

@@ -65,6 +65,7 @@ static const struct conf_key keys[] = {
 	TEXT("host-name", host_name),
 	TEXT("ca-file", ca_file),
 	TEXT("proxy", proxy),
+	TEXT("download-proxy", download_proxy),
 	TEXT("state-dir", state_dir),
 	TEXT("gprofiler-path", gprofiler_path),
 	TEXT("log-file", log_file),
@@ -101,7 +102,8 @@ options_help(void)
 	       "  --host-name NAME        in place of the kernel's\n"
 	       "  --ca-file FILE          certificates to trust (PEM)\n"
 	       "  --no-verify             trust any certificate\n"
-	       "  --proxy URL             for all requests\n"
+	       "  --proxy URL             to the appliance\n"
+	       "  --download-proxy URL    to where PerfSpect comes from\n"
 	       "  --server-host URL       where gProfiler uploads profiles\n"
 	       "  --gprofiler-path PATH   the profiler (gprofiler, in PATH)\n"
 	       "  --perfspect-data DIR    where gProfiler has PerfSpect write "

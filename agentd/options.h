@@ -15,7 +15,8 @@ struct options {
 	char *server_host;    /* where gProfiler uploads to, or NULL */
 	char *host_name;      /* as reported; the kernel's by default */
 	char *ca_file;        /* PEM, for the API server, or NULL */
-	char *proxy;          /* for all requests, or NULL */
+	char *proxy;          /* to the API server, or NULL */
+	char *download_proxy; /* to elsewhere, for PerfSpect, or NULL */
 	char *state_dir;      /* holds the database and the runs */
 	char *gprofiler_path; /* a name is looked up in PATH */
 	char *log_file;       /* NULL: syslog */

@@ -222,6 +222,17 @@ open_log(const struct profiler *p, struct reason *why)
 	return fd;
 }
 
+/* All parts of a run share one log and its bound. */
+static size_t
+log_room(int fd)
+{
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) || st.st_size >= LOG_BYTES_MAX)
+		return 0;
+	return LOG_BYTES_MAX - (size_t)st.st_size;
+}
+
 /* In the child. */
 static int
 run_program(void *context)
@@ -254,11 +265,11 @@ start_child(struct profiler *p, struct reason *why)
 		.context = p,
 		.mark = p->command->id,
 		.directory = p->directory,
-		.log_fd = open_log(p, why),
-		.log_max = LOG_BYTES_MAX };
+		.log_fd = open_log(p, why) };
 
 	if (plan.log_fd < 0)
 		return -1;
+	plan.log_max = log_room(plan.log_fd);
 	limits_begin(&p->limits, p->env->options, &p->command->session,
 	    p->env->cgroup, p->command->id);
 	p->part_began = time(NULL);

@@ -1,6 +1,5 @@
 #include "agentd/version.h"
 
-#include "agentd/child.h"
 #include "core/clock.h"
 #include "core/mem.h"
 
@@ -16,6 +15,9 @@
 /* `--version` answers at once; a program of 100 MB on a slow disk later. */
 #define VERSION_MS 30000
 
+/* As a shell says of what cannot be run. */
+#define EXIT_CANNOT_RUN 126
+
 static const char VERSION_PREFIX[] = "perfspect version ";
 
 static int
@@ -26,7 +28,7 @@ run_version(void *context)
 
 	(void)execv(context, argv);
 	dprintf(STDERR_FILENO, "%s\n", strerror(errno));
-	return 126; /* as a shell says of what cannot be run */
+	return EXIT_CANNOT_RUN;
 }
 
 static void
@@ -82,7 +84,7 @@ read_version(const struct child *c, const char *program,
 		return reason_set(why,
 		    "%s --version did not answer within %d seconds", program,
 		    VERSION_MS / 1000);
-	if (WIFEXITED(c->status) && WEXITSTATUS(c->status) == 126)
+	if (WIFEXITED(c->status) && WEXITSTATUS(c->status) == EXIT_CANNOT_RUN)
 		return reason_set(why,
 		    "%s cannot be run by user %ld: %.200s (does its "
 		    "directory allow execution?)",
@@ -98,21 +100,29 @@ read_version(const struct child *c, const char *program,
 }
 
 int
-perfspect_version(const char *program, const char *directory,
-    char version[PERFSPECT_VERSION_BYTES], struct reason *why)
+version_ask(struct child *c, const char *program, const char *directory,
+    int64_t ms, struct reason *why)
 {
 	char *copy = mem_copy(program);
 	struct child_plan plan = { .body = run_version,
 		.context = copy,
 		.directory = directory,
 		.log_fd = -1 };
-	struct child c;
-	int result = child_start(&c, &plan, why);
+	int result = child_start(c, &plan, why);
 
-	if (result == 0) {
-		wait_for(&c, clock_mono_ms() + VERSION_MS);
-		result = read_version(&c, program, version, why);
-	}
+	if (result == 0)
+		wait_for(c, clock_mono_ms() + ms);
 	free(copy);
 	return result;
+}
+
+int
+perfspect_version(const char *program, const char *directory,
+    char version[PERFSPECT_VERSION_BYTES], struct reason *why)
+{
+	struct child c;
+
+	if (version_ask(&c, program, directory, VERSION_MS, why))
+		return -1;
+	return read_version(&c, program, version, why);
 }

@@ -5,7 +5,9 @@
 #define CONSPECT_AGENTD_VERSION_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
+#include "agentd/child.h"
 #include "core/reason.h"
 
 /* "3.17.1_2026-08-07_c399daa0", with room: the server takes 100 bytes. */
@@ -28,5 +30,13 @@ bool perfspect_read_version(
 int perfspect_version(const char *program, const char *directory,
     char version[PERFSPECT_VERSION_BYTES], struct reason *why)
     __attribute__((nonnull(1, 3, 4), warn_unused_result));
+
+/*
+ * Only runs it, for at most so many milliseconds, and leaves what came of it
+ * in the child, which is over.  Returns 0, or -1 with the reason.
+ */
+int version_ask(struct child *c, const char *program, const char *directory,
+    int64_t ms, struct reason *why)
+    __attribute__((nonnull(1, 2, 5), warn_unused_result));
 
 #endif

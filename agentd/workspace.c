@@ -16,6 +16,67 @@
 /* Private directories begin so; then come the agent's pid and six letters. */
 #define PREFIX ".conspect-perfspect."
 
+/* --- may it be used ------------------------------------------------------ */
+
+static int
+failed(const char *directory, const char *text, struct reason *why)
+{
+	return reason_set(why, "temporary directory %s, as user %ld: %s",
+	    directory, (long)geteuid(), text);
+}
+
+/* The group of root is root, and our own group is us. */
+static bool
+others_may_write(const struct stat *st)
+{
+	return (st->st_mode & S_IWOTH) ||
+	       ((st->st_mode & S_IWGRP) && st->st_gid != 0 &&
+		   st->st_gid != getegid());
+}
+
+static int
+check_one(const char *path, struct reason *why)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return reason_set(why, "%s", strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return reason_set(why, "%s is not a directory", path);
+	if (st.st_uid != 0 && st.st_uid != geteuid())
+		return reason_set(why,
+		    "%s belongs to user %ld, who could replace what is in "
+		    "it: set TMPDIR to another directory",
+		    path, (long)st.st_uid);
+	if (others_may_write(&st) && !(st.st_mode & S_ISVTX))
+		return reason_set(why,
+		    "others could replace what is in %s (mode %04o): set its "
+		    "sticky bit, or TMPDIR to another directory",
+		    path, (unsigned)(st.st_mode & 07777));
+	return 0;
+}
+
+int
+workspace_check(const char *directory, struct reason *why)
+{
+	char *path = realpath(directory, NULL), *end; /* without links */
+	int result;
+
+	if (!path)
+		return failed(directory, strerror(errno), why);
+	result = check_one(path, why);
+	while (result == 0 && (end = strrchr(path, '/')) && end != path) {
+		*end = '\0';
+		result = check_one(path, why);
+	}
+	if (result == 0)
+		result = check_one("/", why);
+	free(path);
+	return result ? failed(directory, why->text, why) : 0;
+}
+
+/* --- leftovers ----------------------------------------------------------- */
+
 /* Whether it was made by an agent that is no more. */
 static bool
 is_leftover(const char *directory, const char *name)
@@ -52,6 +113,8 @@ remove_leftovers(const char *directory)
 		(void)closedir(dir);
 }
 
+/* --- a new one ----------------------------------------------------------- */
+
 char *
 workspace_make(const char *directory, struct reason *why)
 {
@@ -61,8 +124,7 @@ workspace_make(const char *directory, struct reason *why)
 	path = mem_fmt("%s/" PREFIX "%ld.XXXXXX", directory, (long)getpid());
 	if (mkdtemp(path))
 		return path;
-	reason_set(why, "temporary directory %s, as user %ld: %s", directory,
-	    (long)geteuid(), strerror(errno));
+	failed(directory, strerror(errno), why);
 	free(path);
 	return NULL;
 }

@@ -256,7 +256,8 @@ find_version(
 	char found[PERFSPECT_VERSION_BYTES];
 	struct reason elsewhere;
 
-	if (elf_check(UNPACKED "/" PROGRAM, PROGRAM, &elsewhere)) {
+	if (elf_check(
+		UNPACKED "/" PROGRAM, PROGRAM, ELF_OURSELVES, &elsewhere)) {
 		if (!given)
 			return reason_set(why,
 			    "%s: it cannot be asked for its version, say it "

@@ -4,6 +4,7 @@ The server speaks the agent's protocol and records what it hears; a test
 puts commands into its queue and changes how it answers.  All of it is on
 loopback.
 """
+import http.client
 import http.server
 import json
 import os
@@ -72,14 +73,18 @@ def until(condition, what, deadline=DEADLINE):
         time.sleep(0.02)
     # ends this test only: TAP's "Bail out!" would end all others, too
     ok(False, "waited in vain for: " + what)
+    if threading.current_thread() is not threading.main_thread():
+        sys.exit(1)  # ends the thread; run_at_once() goes on
     done()
 
 
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 64
+    host = "127.0.0.1"
 
     def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__((self.host, 0), Handler)
         self.url = "http://127.0.0.1:%d" % self.server_port
         self.lock = threading.Lock()
         self.beats = []        # heartbeats heard
@@ -95,8 +100,13 @@ class Server(http.server.ThreadingHTTPServer):
         self.put_answer = None  # a function of the name: such a triple, or
                                 # None for 201
         self.report_reply = {"success": True, "message": "ok"}
+        self.any_path = False  # any POST is a heartbeat
         self.report_status = 200
         threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def handle_error(self, request, client_address):
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
     def offer(self, kind, config, **more):
         """Queues a command and returns its id."""
@@ -168,7 +178,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.answer(*server.refuse)
             return
         data = json.loads(body)
-        if self.path == "/api/metrics/heartbeat":
+        if self.path == "/api/metrics/heartbeat" or server.any_path:
             reply = server.heartbeat(data)
         elif self.path == "/api/metrics/command_completion":
             server.reports.append(data)
@@ -209,6 +219,38 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.answer(404, {"Content-Type": "text/html"}, b"<h1>no</h1>")
         else:
             self.answer(200, {"Content-Type": "application/gzip"}, content)
+
+
+class Proxy(http.server.ThreadingHTTPServer):
+    """An HTTP proxy that notes which addresses it was asked for."""
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), ProxyHandler)
+        self.url = "http://127.0.0.1:%d" % self.server_port
+        self.seen = []
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+class ProxyHandler(Handler):
+    def forward(self):
+        self.server.seen.append(self.path)
+        target = urllib.parse.urlsplit(self.path)
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        connection = http.client.HTTPConnection(target.netloc)
+        connection.request(
+            self.command, target.path, body or None,
+            {k: v for k, v in self.headers.items()
+             if not k.lower().startswith("proxy-")})
+        reply = connection.getresponse()
+        content = reply.read()
+        self.answer(reply.status, {k: v for k, v in reply.getheaders()
+                                   if k == "Content-Type"}, content)
+        connection.close()
+
+    do_GET = forward
+    do_POST = forward
+    do_PUT = forward
 
 
 class Host:

@@ -15,6 +15,7 @@ def perfspect_session(server, host):
     host.start()
     report = server.report(command)
     target = os.path.join(host.tmp, "perfspect")
+    version = os.path.join(target, "versions", digest)
     results = os.path.join(host.state, "runs", command, "results")
     equal(report, {
         "command_id": command, "hostname": "db01", "status": "completed",
@@ -26,14 +27,14 @@ def perfspect_session(server, host):
         "-o", results, "-d", "5", "-f", "11", "--mode", "cpu",
         "--max-processes-runtime-profiler", "10",
         "--enable-hw-metrics-collection",
-        "--perfspect-path=" + target + "/perfspect",
+        "--perfspect-path=" + version + "/perfspect",
         "--perfspect-duration", "5", "--skip-system-profilers-above", "600",
         "--perf-max-docker-containers", "2"], "gProfiler's arguments")
     ok(os.access(target + "/perfspect", os.X_OK), "PerfSpect is installed")
     equal(os.stat(target).st_mode & 0o7777, 0o755, "for no other to write")
     equal(os.listdir(host.tmp), ["perfspect"], "nothing else is left behind")
-    with open(target + "/.conspect-sha256") as f:
-        equal(f.read(), digest, "the archive's digest is kept with it")
+    equal(os.path.realpath(target + "/perfspect"), version + "/perfspect",
+          "the version that a run uses has the archive's digest in its name")
     equal(sorted(n for n in os.listdir(results) if "_met" in n),
           sorted(n for n in os.listdir(host.env["GPROFILER_PERFSPECT"])
                  if n != "perfspect.log"), "PerfSpect's files are there")
@@ -47,11 +48,12 @@ def perfspect_session(server, host):
        "the profile is in the run's directory")
     equal(os.stat(os.path.join(host.state, "runs", command)).st_mode & 0o777,
           0o700, "which is private")
-    equal(server.fetched, ["/perfspect.tgz"], "one download")
+    fetched = ["/perfspect.tgz", "/perfspect.tgz.md5.txt"]
+    equal(server.fetched, fetched, "one download")
 
     second = server.start(duration=5, continuous=False, enable_perfspect=True)
     equal(server.report(second)["status"], "completed", "a second run")
-    equal(server.fetched, ["/perfspect.tgz"], "uses what is there")
+    equal(server.fetched, fetched, "uses what is there")
     equal(server.count(command), 1, "the first is reported once")
 
 

@@ -188,15 +188,15 @@ START_TEST(limits_are_held)
 	int rows;
 
 	ck_assert_ptr_nonnull(strstr(read_series(text, strlen(text), &rows),
-	    "x.csv:1: the header has too many columns: \"TS,m,m,m,"));
+	    "x.csv:1: the header has more than 1024 columns: \"TS,m,m,m,"));
 	free(text);
 	text = repeated("TS,SKT,CPU,CID,", "m", METRICS_NAME_MAX + 1, "\n");
 	ck_assert_ptr_nonnull(strstr(read_series(text, strlen(text), &rows),
-	    "there is a name that is too long: \"TS,SKT,CPU,CID,mmm"));
+	    "there is a name of more than 255 bytes: \"TS,SKT,CPU,CID,mmm"));
 	free(text);
 	text = repeated(HEADER "1,,,,", "9", METRICS_LINE_MAX, "\n");
 	ck_assert_ptr_nonnull(strstr(read_series(text, strlen(text), &rows),
-	    "x.csv:2: the line is too long: \"1,,,,999"));
+	    "x.csv:2: the line is longer than 64 KiB: \"1,,,,999"));
 	ck_assert_int_eq(rows, 0);
 	free(text);
 }
@@ -211,6 +211,11 @@ START_TEST(a_quote_is_cut_between_characters)
 	why = read_series(text, strlen(text), &rows);
 	ck_assert_ptr_nonnull(strstr(why, "\xc3\xa9...\""));
 	ck_assert_ptr_null(strchr(why, '?'));
+	free(text);
+	/* what is no text at all is quoted all the same */
+	text = repeated("\x1f\x8b\x08", "x", 250, "\n");
+	ck_assert_ptr_nonnull(
+	    strstr(read_series(text, strlen(text), &rows), ": \"???xxx"));
 	free(text);
 }
 END_TEST
@@ -383,8 +388,8 @@ START_TEST(a_summary_has_a_bounded_number_of_metrics)
 		free(text);
 		text = longer;
 	}
-	ck_assert_ptr_nonnull(
-	    strstr(read_summary(text, &s), "there are too many metrics"));
+	ck_assert_ptr_nonnull(strstr(
+	    read_summary(text, &s), "there are more than 1024 metrics"));
 	ck_assert_uint_eq(s.n_metrics, METRICS_COLUMNS_MAX);
 	metrics_summary_free(&s);
 	free(text);

@@ -50,7 +50,7 @@ check_list() {
 	is "$STATUS" 0 'settings lists them'
 	for key in command_expiry active_window request_hosts keep_commands \
 		keep_days results_keep_days results_keep_mib; do
-		like "$OUT" "^$key +[0-9]+ [A-Za-z]+ .+\(default [0-9]+, [0-9]+ to \
+		like "$OUT" "^$key +[0-9]+ [a-zA-Z]+ .+\(default [0-9]+, [0-9]+ to \
 [0-9]+\)\$" "$key with its unit, meaning and bounds"
 	done
 	like "$OUT" '^heartbeat_interval +none s +.+\(default none, 5 to 3600\)$' \

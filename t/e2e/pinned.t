@@ -60,7 +60,8 @@ check_run() {
 	check_interval
 	ok 'and completes' wait_for "$PATIENCE" \
 		row_is closed-host 'class="state completed"'
-	is "$(cat "$dir/tmp/perfspect/.conspect-sha256")" "$DIGEST" \
+	is "$(readlink "$dir/tmp/perfspect/perfspect")" \
+		"versions/$DIGEST/perfspect" \
 		'with the archive that was pinned'
 	is "$(sql 'SELECT perfspect_version FROM ProfilingExecutions')" \
 		3.17.1_2026-08-07_c399daa0 'and its version was reported'

@@ -119,6 +119,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	outcome = parse(path, &o, &why);
 	fuzz_check_reason(outcome != OPTIONS_RUN, why.text);
 	if (outcome == OPTIONS_RUN) {
+		/* nothing was cut off */
+		FUZZ_CHECK(!memchr(data, '\0', size));
 		check_options(&o);
 		check_comes_again(&o, path);
 	}

@@ -13,6 +13,22 @@ check_text(const char *text, size_t max)
 }
 
 static void
+check_arguments(struct json_object *list)
+{
+	size_t n = list ? json_object_array_length(list) : 0, bytes = 0;
+
+	FUZZ_CHECK(n <= ARGUMENTS_MAX);
+	for (size_t i = 0; i < n; i++) {
+		const char *text =
+		    json_object_get_string(json_object_array_get_idx(list, i));
+
+		FUZZ_CHECK(text);
+		bytes += strlen(text);
+	}
+	FUZZ_CHECK(bytes <= ARGUMENTS_BYTES_MAX);
+}
+
+static void
 check_completion(const struct completion *c)
 {
 	char id[UUID_TEXT];
@@ -29,8 +45,7 @@ check_completion(const struct completion *c)
 		   (c->exit_status >= 0 && c->exit_status <= 255));
 	check_text(c->error_message, ERROR_MESSAGE_MAX);
 	check_text(c->results_path, PATH_BYTES_MAX);
-	FUZZ_CHECK(!c->arguments ||
-		   json_object_array_length(c->arguments) <= ARGUMENTS_MAX);
+	check_arguments(c->arguments);
 }
 
 int

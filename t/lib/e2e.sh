@@ -34,7 +34,8 @@ start_agent() {
 		"$BUILDDIR/conspect-agentd" --foreground \
 		--api-server "$BASE" --service-name e2e --host-name "$1" \
 		--token-file "$dir/token" --state-dir "$dir/state" \
-		--heartbeat-interval 1 --perfspect-data "$dir/perfspect_data" \
+		--heartbeat-interval 1 \
+		--perfspect-data "$dir/perfspect_data" \
 		--gprofiler-path "$SRCDIR/t/standins/gprofiler" \
 		>"$dir/log" 2>&1 </dev/null &
 	agent_pids+=($!)
