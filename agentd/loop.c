@@ -1,6 +1,7 @@
 #include "agentd/loop.h"
 
 #include "agentd/child.h"
+#include "agentd/footprint.h"
 #include "agentd/http.h"
 #include "agentd/pace.h"
 #include "agentd/queue.h"
@@ -40,6 +41,7 @@ struct loop {
 	int64_t report_number; /* of the report under way */
 	bool reports_waiting;  /* the state may hold some */
 	bool news;             /* since the heartbeat under way was made */
+	bool settled;          /* nothing was done since memory was let go */
 	int signals;           /* signalfd */
 	enum ending ending;
 	int64_t give_up_ms; /* in this stage of the ending */
@@ -82,6 +84,7 @@ take_command(struct loop *l, struct command *c, int64_t now)
 	    c->kind == COMMAND_STOP ? "stop" : "start");
 	queue_take(l->queue, c, now);
 	l->news = true;
+	l->settled = false;
 	l->reports_waiting = true;
 }
 
@@ -100,14 +103,26 @@ read_heartbeat_reply(struct loop *l, int64_t now, struct reason *why)
 	return 0;
 }
 
+/* An agent at rest is a small one. */
+static void
+settle(struct loop *l)
+{
+	if (l->settled || !queue_is_idle(l->queue) || l->reports_waiting)
+		return;
+	footprint_reduce();
+	l->settled = true;
+}
+
 static void
 heartbeat_done(struct loop *l, struct http_result *result, int64_t now)
 {
-	if (result->ok && read_heartbeat_reply(l, now, &result->why) == 0)
+	if (result->ok && read_heartbeat_reply(l, now, &result->why) == 0) {
 		pace_succeeded(&l->beat, l->interval_ms, now);
-	else
+		settle(l);
+	} else {
 		pace_failed(&l->beat, l->interval_ms,
 		    (int64_t)result->retry_after * 1000, &result->why, now);
+	}
 }
 
 /* --- reports ------------------------------------------------------------- */

@@ -344,7 +344,11 @@ state_accept(struct state *s, const char *command_id)
 		return -1;
 	sqlite3_bind_text(q, 1, command_id, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(q, 2, clock_now_ms());
-	return finish_write(s, q);
+	if (finish_write(s, q))
+		return -1;
+	/* the oldest goes as a new one comes; it is logged if it does not */
+	(void)!write_texts(s, PRUNE, NULL, NULL);
+	return 0;
 }
 
 int
