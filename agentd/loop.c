@@ -47,6 +47,16 @@ struct loop {
 	int64_t give_up_ms; /* in this stage of the ending */
 };
 
+/* The state may hold a report: no need to wait for the next look at it, but
+ * failures are waited out. */
+static void
+expect_reports(struct loop *l, int64_t now)
+{
+	l->reports_waiting = true;
+	if (!l->report_pace.failures)
+		l->report_pace.next_ms = now;
+}
+
 /* --- heartbeat ----------------------------------------------------------- */
 
 static void
@@ -85,7 +95,7 @@ take_command(struct loop *l, struct command *c, int64_t now)
 	queue_take(l->queue, c, now);
 	l->news = true;
 	l->settled = false;
-	l->reports_waiting = true;
+	expect_reports(l, now);
 }
 
 static int
@@ -271,7 +281,7 @@ begin_end(struct loop *l, int64_t now)
 	l->ending = ENDING_RUNS;
 	l->give_up_ms = now + END_RUNS_MS;
 	queue_stop_all(l->queue, "the agent was stopped", now);
-	l->reports_waiting = true;
+	expect_reports(l, now);
 }
 
 static void
@@ -295,11 +305,11 @@ go_on_ending(struct loop *l, int64_t now)
 	if (l->ending == ENDING_RUNS && (queue_is_idle(l->queue) || late)) {
 		l->ending = ENDING_REPORTS;
 		l->give_up_ms = now + END_REPORTS_MS;
-	} else if (l->ending == ENDING_REPORTS &&
-		   (late || !l->reports_waiting ||
-		       l->report_pace.failures > 0)) {
-		l->ending = ENDED;
+		late = false;
 	}
+	if (l->ending == ENDING_REPORTS &&
+	    (late || !l->reports_waiting || l->report_pace.failures > 0))
+		l->ending = ENDED;
 }
 
 static void
@@ -315,7 +325,7 @@ step(struct loop *l)
 	finish_transfers(l, now);
 	if (queue_tick(l->queue, now)) {
 		l->news = true;
-		l->reports_waiting = true;
+		expect_reports(l, now);
 	}
 	start_transfers(l, now);
 	if (l->ending != GOING_ON)

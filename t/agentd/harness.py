@@ -87,7 +87,14 @@ class Server(http.server.ThreadingHTTPServer):
         self.fetched = []      # paths of GETs
         self.refuse = None     # (status, headers, body) for each POST
         self.report_reply = {"success": True, "message": "ok"}
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        # shutdown() waits for one poll of it
+        threading.Thread(target=self.serve_forever, args=(0.05,),
+                         daemon=True).start()
+
+    def handle_error(self, request, client_address):
+        # an agent that is killed breaks its connections off
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
     def offer(self, kind, config, **more):
         """Queues a command and returns its id."""
@@ -214,11 +221,12 @@ class Host:
                 "--gprofiler-path", os.path.join(STANDINS, "gprofiler"),
                 "--config", "/dev/null", *more]
 
-    def start(self, *more):
+    def start(self, *more, under=()):
+        """Starts the agent, under a program such as strace."""
         log = open(self.log, "a")
         self.process = subprocess.Popen(
-            self.command("--foreground", *more), env=self.env, stdout=log,
-            stderr=log, stdin=subprocess.DEVNULL)
+            [*under, *self.command("--foreground", *more)], env=self.env,
+            stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         log.close()
         return self
 
@@ -246,6 +254,27 @@ class Host:
                 ok(False, "agent ends with 0", status)
                 print("# " + self.log_text().replace("\n", "\n# "))
         shutil.rmtree(self.root, ignore_errors=True)
+
+
+def living(entry):
+    """Processes with these bytes in their environment, zombies left out."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/environ" % pid, "rb") as f:
+                environ = f.read()
+            with open("/proc/%s/stat" % pid) as f:
+                zombie = f.read().rpartition(")")[2].split()[0] == "Z"
+        except OSError:
+            continue
+        if entry in environ and not zombie:
+            found.append(int(pid))
+    return found
+
+
+def marked(command):
+    """Living processes of a run."""
+    return living(b"CONSPECT_RUN=" + command.encode() + b"\0")
 
 
 def archive(program=PERFSPECT):
