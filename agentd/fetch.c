@@ -21,6 +21,8 @@
 #define CHECKSUM_MS 20000
 /* Room for two addresses and some words. */
 #define PLACE_BYTES 700
+/* With less time than this left, a second attempt is none. */
+#define ATTEMPT_MIN_MS 1000
 /* Shown of a body that is no archive. */
 #define SAMPLE_BYTES 60
 
@@ -459,7 +461,7 @@ fetch_archive(const struct fetch_job *job, struct fetch_result *result,
 	*result = (struct fetch_result) { "", { "" } };
 	for (int i = 0; i < ATTEMPTS && outcome == TRY_AGAIN; i++) {
 		outcome = attempt(job, until, result, why);
-		if (clock_mono_ms() >= until)
+		if (clock_mono_ms() + ATTEMPT_MIN_MS > until)
 			break;
 	}
 	if (outcome == DONE)

@@ -1,6 +1,7 @@
 #include "agentd/loop.h"
 
 #include "agentd/child.h"
+#include "agentd/footprint.h"
 #include "agentd/host_settings.h"
 #include "agentd/http.h"
 #include "agentd/limits.h"
@@ -45,10 +46,21 @@ struct loop {
 	bool reports_waiting;  /* the state may hold some */
 	bool report_refused;   /* the last one, by an answer of 4xx */
 	bool news;             /* since the heartbeat under way was made */
+	bool settled;          /* nothing was done since memory was let go */
 	int signals;           /* signalfd */
 	enum ending ending;
 	int64_t give_up_ms; /* in this stage of the ending */
 };
+
+/* The state may hold a report: no need to wait for the next look at it, but
+ * failures are waited out. */
+static void
+expect_reports(struct loop *l, int64_t now)
+{
+	l->reports_waiting = true;
+	if (!l->report_pace.failures)
+		l->report_pace.next_ms = now;
+}
 
 /* --- heartbeat ----------------------------------------------------------- */
 
@@ -87,7 +99,8 @@ take_command(struct loop *l, struct command *c, int64_t now)
 	    c->kind == COMMAND_STOP ? "stop" : "start");
 	queue_take(l->queue, c, now);
 	l->news = true;
-	l->reports_waiting = true;
+	l->settled = false;
+	expect_reports(l, now);
 }
 
 static int
@@ -106,14 +119,26 @@ read_heartbeat_reply(struct loop *l, int64_t now, struct reason *why)
 	return 0;
 }
 
+/* An agent at rest is a small one. */
+static void
+settle(struct loop *l)
+{
+	if (l->settled || !queue_is_idle(l->queue) || l->reports_waiting)
+		return;
+	footprint_reduce();
+	l->settled = true;
+}
+
 static void
 heartbeat_done(struct loop *l, struct http_result *result, int64_t now)
 {
-	if (result->ok && read_heartbeat_reply(l, now, &result->why) == 0)
+	if (result->ok && read_heartbeat_reply(l, now, &result->why) == 0) {
 		pace_succeeded(&l->beat, l->interval_ms, now);
-	else
+		settle(l);
+	} else {
 		pace_failed(&l->beat, l->interval_ms,
 		    (int64_t)result->retry_after * 1000, &result->why, now);
+	}
 }
 
 /* --- reports ------------------------------------------------------------- */
@@ -276,7 +301,7 @@ begin_end(struct loop *l, int64_t now)
 	l->ending = ENDING_RUNS;
 	l->give_up_ms = now + END_RUNS_MS;
 	queue_stop_all(l->queue, "the agent was stopped", now);
-	l->reports_waiting = true;
+	expect_reports(l, now);
 }
 
 static void
@@ -300,11 +325,11 @@ go_on_ending(struct loop *l, int64_t now)
 	if (l->ending == ENDING_RUNS && (queue_is_idle(l->queue) || late)) {
 		l->ending = ENDING_REPORTS;
 		l->give_up_ms = now + END_REPORTS_MS;
-	} else if (l->ending == ENDING_REPORTS &&
-		   (late || !l->reports_waiting ||
-		       l->report_pace.failures > 0)) {
-		l->ending = ENDED;
+		late = false;
 	}
+	if (l->ending == ENDING_REPORTS &&
+	    (late || !l->reports_waiting || l->report_pace.failures > 0))
+		l->ending = ENDED;
 }
 
 static void
@@ -320,7 +345,7 @@ step(struct loop *l)
 	finish_transfers(l, now);
 	if (queue_tick(l->queue, now)) {
 		l->news = true;
-		l->reports_waiting = true;
+		expect_reports(l, now);
 		spool_wake(l->spool);
 	}
 	start_transfers(l, now);

@@ -409,7 +409,11 @@ state_knows(struct state *s, const char *command_id)
 int
 state_accept(struct state *s, const char *command_id)
 {
-	return write_text_number(s, ACCEPT, command_id, clock_now_ms());
+	if (write_text_number(s, ACCEPT, command_id, clock_now_ms()))
+		return -1;
+	/* the oldest goes as a new one comes; it is logged if it does not */
+	(void)!write_texts(s, PRUNE, NULL, NULL);
+	return 0;
 }
 
 int

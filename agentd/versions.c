@@ -213,9 +213,8 @@ static bool
 remove_version(const char *path, const char *workspace)
 {
 	char *away = mem_fmt("%s/removed", workspace);
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	bool gone = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
-		    rename(path, away) == 0;
+	int fd = tree_lock(path, LOCK_EX);
+	bool gone = fd >= 0 && rename(path, away) == 0;
 
 	if (gone)
 		tree_remove(away);
@@ -291,18 +290,10 @@ int
 versions_hold(const char *target, const char *id, struct reason *why)
 {
 	char *path = version_path(target, id);
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	struct stat held, there;
+	int fd = tree_lock(path, LOCK_SH);
 
-	if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0 &&
-	    fstat(fd, &held) == 0 && lstat(path, &there) == 0 &&
-	    held.st_dev == there.st_dev && held.st_ino == there.st_ino) {
-		free(path);
-		return fd;
-	}
-	if (fd >= 0)
-		close(fd);
-	reason_set(why, "%s was removed by another program", path);
+	if (fd < 0)
+		reason_set(why, "%s was removed by another program", path);
 	free(path);
-	return -1;
+	return fd;
 }

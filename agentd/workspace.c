@@ -3,18 +3,28 @@
 #include "agentd/tree.h"
 #include "core/mem.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Private directories begin so; then come the agent's pid and six letters. */
+/* Private directories begin so; then come six letters. */
 #define PREFIX ".conspect-perfspect."
+/* Somebody who removes leftovers may take a new one for such, once. */
+#define TRIES 3
+
+/* A directory that this process has. */
+struct held {
+	struct held *next;
+	char *path;
+	int fd; /* locked, for as long as it is open */
+};
+
+static struct held *all_held;
 
 /* --- may it be used ------------------------------------------------------ */
 
@@ -75,28 +85,51 @@ workspace_check(const char *directory, struct reason *why)
 	return result ? failed(directory, why->text, why) : 0;
 }
 
-/* --- leftovers ----------------------------------------------------------- */
+/* --- which are in use ---------------------------------------------------- */
 
-/* Whether it was made by an agent that is no more. */
 static bool
-is_leftover(const char *directory, const char *name)
+hold(const char *path)
 {
-	size_t n = sizeof PREFIX - 1;
-	struct stat st;
-	char *path;
-	bool ours;
-	long pid;
+	int fd = tree_lock(path, LOCK_SH);
+	struct held *h;
 
-	if (strncmp(name, PREFIX, n) != 0 || !isdigit((unsigned char)name[n]))
+	if (fd < 0)
 		return false;
-	pid = strtol(name + n, NULL, 10);
-	if (pid == getpid() || kill((pid_t)pid, 0) == 0 || errno != ESRCH)
-		return false;
-	path = mem_fmt("%s/%s", directory, name);
-	ours = lstat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
-	       st.st_uid == geteuid();
-	free(path);
-	return ours;
+	h = mem_alloc(1, sizeof *h);
+	*h = (struct held) { all_held, mem_copy(path), fd };
+	all_held = h;
+	return true;
+}
+
+static void
+let_go(const char *path)
+{
+	for (struct held **at = &all_held; *at; at = &(*at)->next) {
+		struct held *h = *at;
+
+		if (strcmp(h->path, path) != 0)
+			continue;
+		*at = h->next;
+		close(h->fd);
+		free(h->path);
+		free(h);
+		return;
+	}
+}
+
+static void
+remove_leftover(const char *path)
+{
+	struct stat st;
+	int fd;
+
+	if (lstat(path, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
+		return;
+	fd = tree_lock(path, LOCK_EX);
+	if (fd < 0)
+		return;
+	tree_remove(path);
+	close(fd);
 }
 
 static void
@@ -105,10 +138,15 @@ remove_leftovers(const char *directory)
 	DIR *dir = opendir(directory);
 	struct dirent *e;
 
-	while (dir && (e = readdir(dir)))
-		if (is_leftover(directory, e->d_name))
-			workspace_remove(
-			    mem_fmt("%s/%s", directory, e->d_name));
+	while (dir && (e = readdir(dir))) {
+		char *path;
+
+		if (strncmp(e->d_name, PREFIX, sizeof PREFIX - 1) != 0)
+			continue;
+		path = mem_fmt("%s/%s", directory, e->d_name);
+		remove_leftover(path);
+		free(path);
+	}
 	if (dir)
 		(void)closedir(dir);
 }
@@ -118,21 +156,30 @@ remove_leftovers(const char *directory)
 char *
 workspace_make(const char *directory, struct reason *why)
 {
-	char *path;
-
 	remove_leftovers(directory);
-	path = mem_fmt("%s/" PREFIX "%ld.XXXXXX", directory, (long)getpid());
-	if (mkdtemp(path))
-		return path;
-	failed(directory, strerror(errno), why);
-	free(path);
+	for (int i = 0; i < TRIES; i++) {
+		char *path = mem_fmt("%s/" PREFIX "XXXXXX", directory);
+
+		if (!mkdtemp(path)) {
+			failed(directory, strerror(errno), why);
+			free(path);
+			return NULL;
+		}
+		if (hold(path))
+			return path;
+		tree_remove(path);
+		free(path);
+	}
+	failed(directory, "what is made there is removed at once", why);
 	return NULL;
 }
 
 void
 workspace_remove(char *path)
 {
-	if (path)
-		tree_remove(path);
+	if (!path)
+		return;
+	tree_remove(path);
+	let_go(path);
 	free(path);
 }

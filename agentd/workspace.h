@@ -17,8 +17,9 @@ int workspace_check(const char *directory, struct reason *why)
 
 /*
  * Makes a new directory, of mode 0700, in `directory`, and removes those
- * there that an agent which is no more has left behind.  Returns its path,
- * for workspace_remove(), or NULL with the reason.
+ * there that a process which is no more has left behind: each is locked by
+ * the one that made it.  Returns its path, for workspace_remove(), or NULL
+ * with the reason.
  */
 char *workspace_make(const char *directory, struct reason *why)
     __attribute__((nonnull, warn_unused_result));

@@ -102,7 +102,9 @@ class Server(http.server.ThreadingHTTPServer):
         self.report_reply = {"success": True, "message": "ok"}
         self.any_path = False  # any POST is a heartbeat
         self.report_status = 200
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        # shutdown() waits for one poll of it
+        threading.Thread(target=self.serve_forever, args=(0.05,),
+                         daemon=True).start()
 
     def handle_error(self, request, client_address):
         if not isinstance(sys.exc_info()[1], ConnectionError):
@@ -288,11 +290,12 @@ class Host:
                 "--perfspect-data", self.env["GPROFILER_PERFSPECT"],
                 "--config", "/dev/null", *more]
 
-    def start(self, *more):
+    def start(self, *more, under=()):
+        """Starts the agent, under a program such as strace."""
         log = open(self.log, "a")
         self.process = subprocess.Popen(
-            self.command("--foreground", *more), env=self.env, stdout=log,
-            stderr=log, stdin=subprocess.DEVNULL)
+            [*under, *self.command("--foreground", *more)], env=self.env,
+            stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         log.close()
         return self
 
@@ -320,6 +323,27 @@ class Host:
                 ok(False, "agent ends with 0", status)
                 print("# " + self.log_text().replace("\n", "\n# "))
         shutil.rmtree(self.root, ignore_errors=True)
+
+
+def living(entry):
+    """Processes with these bytes in their environment, zombies left out."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/environ" % pid, "rb") as f:
+                environ = f.read()
+            with open("/proc/%s/stat" % pid) as f:
+                zombie = f.read().rpartition(")")[2].split()[0] == "Z"
+        except OSError:
+            continue
+        if entry in environ and not zombie:
+            found.append(int(pid))
+    return found
+
+
+def marked(command):
+    """Living processes of a run."""
+    return living(b"CONSPECT_RUN=" + command.encode() + b"\0")
 
 
 def archive(program=PERFSPECT):

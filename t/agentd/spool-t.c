@@ -28,14 +28,14 @@ static struct buf text;
 static void
 set_up(void)
 {
-	static char server[] = "http://127.0.0.1:1", host_name[] = "h";
+	static char server[] = "http://127.0.0.1:1", host[] = "h";
 	char *parent = suite_directory();
 
 	directory = mem_fmt("%s/state", parent);
 	free(parent);
 	options = (struct options) { .state_dir = directory,
 		.api_server = server,
-		.host_name = host_name,
+		.host_name = host,
 		.spool_max_mib = 1,
 		.spool_max_days = 7,
 		.keep_runs_days = 3 };
