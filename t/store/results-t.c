@@ -217,7 +217,7 @@ START_TEST(a_killed_server_leaves_whole_files)
 
 	shelf_open(&s);
 	store_close(s.box.store);
-	for (int round = 0; round < 5; round++) {
+	for (int round = 0; round < 3; round++) {
 		ck_assert_int_eq(pipe(ends), 0);
 		pid = fork();
 		if (pid == 0)
@@ -305,11 +305,11 @@ START_TEST(many_go_in_one_round)
 	char name[16];
 
 	shelf_open(&s);
-	for (int i = 0; i < 64; i++) {
+	for (int i = 0; i < 51; i++) {
 		(void)snprintf(name, sizeof name, "%02d", i);
 		ck_assert_int_eq(put(&s, name, 'x', 1), 0);
 	}
-	ck_assert_int_eq(trimmed(&s, clock_now_ms() + 31 * DAY_MS), 64);
+	ck_assert_int_eq(trimmed(&s, clock_now_ms() + 31 * DAY_MS), 51);
 	files_are(&s, "");
 	shelf_close(&s);
 }
