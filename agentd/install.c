@@ -34,12 +34,22 @@ static const struct {
 
 /* --- what to install ----------------------------------------------------- */
 
-char *
-install_release(const char *machine, struct reason *why)
+const char *
+install_release(const char *machine)
 {
 	for (size_t i = 0; i < sizeof releases / sizeof *releases; i++)
 		if (strcmp(releases[i].machine, machine) == 0)
-			return mem_fmt(RELEASES "%s", releases[i].file);
+			return releases[i].file;
+	return NULL;
+}
+
+char *
+install_release_url(const char *machine, struct reason *why)
+{
+	const char *file = install_release(machine);
+
+	if (file)
+		return mem_fmt(RELEASES "%s", file);
 	reason_set(why,
 	    "there is no PerfSpect release for %s: set "
 	    "PERFSPECT_DOWNLOAD_URL",
@@ -53,7 +63,7 @@ default_url(struct reason *why)
 	struct utsname here = { 0 };
 
 	(void)uname(&here);
-	return install_release(here.machine, why);
+	return install_release_url(here.machine, why);
 }
 
 static const char *
@@ -101,7 +111,6 @@ fill_job(struct install *i, const struct command *c, const struct options *o,
     struct reason *why)
 {
 	const char *given = c->perfspect_url;
-	const char *tmpdir = environment("TMPDIR");
 
 	if (!given)
 		given = environment("PERFSPECT_DOWNLOAD_URL");
@@ -122,7 +131,7 @@ fill_job(struct install *i, const struct command *c, const struct options *o,
 	i->job.stall_seconds = FETCH_STALL_SECONDS;
 	i->job.bytes_max = FETCH_BYTES_MAX;
 	i->job.space = PERFSPECT_SPACE;
-	i->directory = mem_copy(tmpdir ? tmpdir : "/tmp");
+	i->directory = mem_copy(workspace_tmpdir());
 	i->job.tmpdir = mem_copy(i->directory);
 	i->job.target = mem_fmt("%s/perfspect", i->directory);
 	return 0;

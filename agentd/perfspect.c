@@ -17,6 +17,74 @@
 /* A shell that does nothing. */
 #define TRIAL_MS 10000
 
+/* Beside the program: what it answered when it was asked for its version. */
+#define VERSION_FILE ".conspect-version"
+
+/* --- its version, noted -------------------------------------------------- */
+
+/* The path of the note beside a program; the caller frees it. */
+static char *
+note_path(const char *program)
+{
+	int n = (int)(strrchr(program, '/') - program);
+
+	return mem_fmt("%.*s/" VERSION_FILE, n, program);
+}
+
+static int
+write_note(const char *program, const char *version, struct reason *why)
+{
+	char *path = note_path(program);
+	int fd = open(
+	    path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+	size_t n = strlen(version);
+	bool ok = fd >= 0 && write(fd, version, n) == (ssize_t)n;
+
+	if (fd >= 0)
+		ok = close(fd) == 0 && ok;
+	if (!ok)
+		reason_set(why, "%s, as user %ld: %s", path, (long)geteuid(),
+		    strerror(errno));
+	free(path);
+	return ok ? 0 : -1;
+}
+
+/* "" where there is none. */
+static void
+read_note(const char *program, char version[PERFSPECT_VERSION_BYTES])
+{
+	char *path = note_path(program);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	ssize_t n =
+	    fd < 0 ? -1 : read(fd, version, PERFSPECT_VERSION_BYTES - 1);
+
+	version[n > 0 ? n : 0] = '\0';
+	if (fd >= 0)
+		close(fd);
+	free(path);
+}
+
+int
+perfspect_look(
+    const char *target, struct perfspect_note *note, struct reason *why)
+{
+	int there = versions_look(target, why);
+	char *program;
+	struct stat st;
+
+	*note = (struct perfspect_note) { false, "", "" };
+	if (there != VERSIONS_THERE)
+		return there < 0 ? -1 : 0;
+	if (!versions_last(target, note->sha256))
+		return 0;
+	program = versions_program(target, note->sha256);
+	note->there = lstat(program, &st) == 0 && S_ISREG(st.st_mode);
+	if (note->there && *note->sha256)
+		read_note(program, note->version);
+	free(program);
+	return 0;
+}
+
 /* --- what is there already ----------------------------------------------- */
 
 static bool
@@ -136,8 +204,10 @@ check_tree(const char *tree, const char *workspace,
 		    why, "the archive holds no perfspect/perfspect");
 	else if (elf_check(program, "perfspect/perfspect", ELF_OURSELVES, why))
 		result = -1;
+	else if (perfspect_version(program, workspace, version, why))
+		result = -1;
 	else
-		result = perfspect_version(program, workspace, version, why);
+		result = write_note(program, version, why);
 	free(program);
 	return result;
 }

@@ -39,6 +39,21 @@ struct perfspect_result {
 	struct reason note; /* how it came to be there, for the log */
 };
 
+/* What the version that was used last is, without asking it. */
+struct perfspect_note {
+	bool there; /* a program is there */
+	/* "" where no installer of ours put it there */
+	char version[PERFSPECT_VERSION_BYTES];
+	char sha256[VERSIONS_ID]; /* of its archive */
+};
+
+/*
+ * Looks at a target without running anything.  Returns 0, or -1 with the
+ * reason why it could not be used and has to be removed.
+ */
+int perfspect_look(const char *target, struct perfspect_note *note,
+    struct reason *why) __attribute__((nonnull, warn_unused_result));
+
 /*
  * Makes job->target hold a PerfSpect that runs on this machine.  What is
  * there and works is used as it is: with a digest the version that came from

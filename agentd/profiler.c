@@ -94,19 +94,11 @@ check_space(const struct options *o, struct reason *why)
 	    o->state_dir, free_mib, o->min_free);
 }
 
-static const char *
-temporary_directory(void)
-{
-	const char *tmpdir = getenv("TMPDIR");
-
-	return tmpdir && *tmpdir ? tmpdir : "/tmp";
-}
-
 /* PerfSpect's own tools are run from there. */
 static int
 make_tempdir(struct profiler *p, struct reason *why)
 {
-	p->tempdir = workspace_make(temporary_directory(), why);
+	p->tempdir = workspace_make(workspace_tmpdir(), why);
 	return p->tempdir ? 0 : -1;
 }
 

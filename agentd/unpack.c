@@ -13,7 +13,7 @@
 #define BLOCK_BYTES 65536
 
 /* gzip, and below it the file as it is: a bomb has more. */
-#define FILTERS 2
+#define FILTERS_MAX 2
 
 #define EXTRACT_FLAGS                                                         \
 	(ARCHIVE_EXTRACT_SECURE_SYMLINKS | ARCHIVE_EXTRACT_SECURE_NODOTDOT |  \
@@ -213,10 +213,9 @@ unpack_all(struct unpacking *u, int archive)
 		return failed(u, u->out, "libarchive");
 	if (archive_read_open_fd(u->in, archive, BLOCK_BYTES) != ARCHIVE_OK)
 		return failed(u, u->in, "the archive is damaged");
-	if (archive_filter_count(u->in) != FILTERS)
-		return reason_set(u->why,
-		    "the archive is compressed in another way than with gzip "
-		    "once");
+	if (archive_filter_count(u->in) > FILTERS_MAX)
+		return reason_set(
+		    u->why, "the archive is compressed more than once");
 	while ((r = archive_read_next_header(u->in, &e)) == ARCHIVE_OK)
 		if (unpack_entry(u, e))
 			return -1;

@@ -26,6 +26,14 @@ struct held {
 
 static struct held *all_held;
 
+const char *
+workspace_tmpdir(void)
+{
+	const char *directory = getenv("TMPDIR");
+
+	return directory && *directory ? directory : "/tmp";
+}
+
 /* --- may it be used ------------------------------------------------------ */
 
 static int

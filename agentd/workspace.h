@@ -6,6 +6,9 @@
 
 #include "core/reason.h"
 
+/* TMPDIR, or /tmp where it says nothing. */
+const char *workspace_tmpdir(void) __attribute__((returns_nonnull));
+
 /*
  * Whether no other user could replace what we make in a directory: it and
  * each one above it must belong to root or to us, and where others may write

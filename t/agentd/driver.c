@@ -4,6 +4,7 @@
  *
  *	driver fetch URL FILE [KEY=VALUE ...]
  *	driver install URL TMPDIR [KEY=VALUE ...]
+ *	driver look TARGET -
  *	driver post API-SERVER TEXT [KEY=VALUE ...]
  *
  * Prints the outcome as a line of JSON.
@@ -116,6 +117,21 @@ install(char *url, char *tmpdir)
 	return print(o, failed, &why);
 }
 
+static int
+look(const char *target)
+{
+	struct json_object *o = json_object_new_object();
+	struct perfspect_note note;
+	struct reason why = { "" };
+	int failed = perfspect_look(target, &note, &why);
+
+	json_object_object_add(
+	    o, "there", json_object_new_boolean(note.there));
+	add(o, "version", note.version);
+	add(o, "sha256", note.sha256);
+	return print(o, failed, &why);
+}
+
 static CURLcode
 perform(CURLM *multi)
 {
@@ -177,6 +193,8 @@ main(int argc, char **argv)
 		result = fetch(argv[2], argv[3]);
 	else if (strcmp(argv[1], "install") == 0)
 		result = install(argv[2], argv[3]);
+	else if (strcmp(argv[1], "look") == 0)
+		result = look(argv[2]);
 	else if (strcmp(argv[1], "post") == 0)
 		result = post(argv[2], argv[3]);
 	curl_global_cleanup();

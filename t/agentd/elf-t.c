@@ -117,14 +117,14 @@ START_TEST(each_machine_has_its_release)
 	static const char base[] =
 	    "https://github.com/intel/PerfSpect/releases/latest/download/";
 	struct reason why = { "" };
-	char *url = install_release("x86_64", &why);
-	char *other = install_release("aarch64", &why);
+	char *url = install_release_url("x86_64", &why);
+	char *other = install_release_url("aarch64", &why);
 
 	ck_assert_int_eq(strncmp(url, base, strlen(base)), 0);
 	ck_assert_str_eq(url + strlen(base), "perfspect.tgz");
 	ck_assert_int_eq(strncmp(other, base, strlen(base)), 0);
 	ck_assert_str_eq(other + strlen(base), "perfspect-aarch64.tgz");
-	ck_assert_ptr_null(install_release("riscv64", &why));
+	ck_assert_ptr_null(install_release_url("riscv64", &why));
 	ck_assert_str_eq(why.text,
 	    "there is no PerfSpect release for riscv64: set "
 	    "PERFSPECT_DOWNLOAD_URL");

@@ -413,8 +413,15 @@ def version_of(tmp, digest):
     return os.path.join(tmp, "perfspect/versions", digest)
 
 
+def noted(tmp):
+    """What can be said of $TMPDIR/perfspect without running it."""
+    got = driver("look", tmp + "/perfspect", "-")
+    return got["ok"], got["there"], got["version"], got["sha256"]
+
+
 def versions(server, host):
     tmp = new_tmp(host)
+    equal(noted(tmp), (True, False, "", ""), "nothing is noted of nothing")
     made = [release_of("release %d" % i) for i in range(6)]
     for i, (data, _) in enumerate(made):
         server.files["/v/%d" % i] = data
@@ -434,6 +441,8 @@ def versions(server, host):
             "perfspect/versions/" + made[0][1]:
         equal(stat.S_IMODE(os.stat(os.path.join(tmp, path)).st_mode), 0o755,
               path + " is for nobody else to write")
+    equal(noted(tmp), (True, True, VERSION, made[0][1]),
+          "its version and its archive's digest are noted")
     first = os.stat(version_of(tmp, made[0][1])).st_ino
     ok(install(1)["ok"] and is_last(1), "another pin")
     with open(os.path.join(version_of(tmp, made[1][1]), "mark")) as f:
@@ -491,6 +500,7 @@ def versions(server, host):
     got = driver("install", server.url + "/v/0", other)
     equal((got["ok"], got["id"], len(server.fetched)), (True, "", count),
           "a program put there by hand serves where no pin says otherwise")
+    equal(noted(other), (True, True, "", ""), "nothing is noted of it")
     got = driver("install", server.url + "/v/0", other,
                  "sha256=" + made[0][1])
     equal((got["ok"], got["id"]), (True, made[0][1]), "a pin is fetched")
@@ -522,6 +532,8 @@ def squatters(server, host):
         ok(got["ok"] is False and text in got["why"], what, got)
     count = len(server.fetched)
     os.symlink(outside, target)
+    contains(driver("look", target, "-")["why"], "is a link: remove it",
+             "a link is seen without an installation")
     refused(target + " is a link: remove it, it is not followed", "a link")
     equal(os.listdir(outside), [], "is not followed")
     os.unlink(target)
@@ -644,6 +656,15 @@ def as_a_user_sees_it(server, host):
              "pinned one" % (program, url), "logged")
 
 
+def without_tmpdir(server, host):
+    host.env["TMPDIR"] = host.root + "/missing"
+    host.start()
+    equal(attempt(server)["error_message"], PREFIX + "temporary directory "
+          "%s/missing, as user %d: No such file or directory"
+          % (host.root, os.geteuid()), "a missing TMPDIR")
+    equal(server.fetched, [], "is noticed before a download")
+
+
 def a_run_keeps_its_version(server, host):
     """Four more versions are installed while a run has the first."""
     host.env["GPROFILER_SECOND"] = "1"
@@ -737,7 +758,7 @@ def proxies(server, host):
 
 
 run_at_once(downloads, checksums, archives, versions, squatters, mounts,
-             as_a_user_sees_it, a_run_keeps_its_version, deadline, stopped,
-             proxies)
+            as_a_user_sees_it, without_tmpdir, a_run_keeps_its_version,
+            deadline, stopped, proxies)
 release.set()
 done()

@@ -347,7 +347,7 @@ def spread(server, host):
 
 try:
     run_at_once(certificates, redirects, busy, replies, proxies, tls_agent,
-                 ipv6, spread)
+                ipv6, spread)
 finally:
     given_up.set()
     shutil.rmtree(keys, ignore_errors=True)

@@ -32,10 +32,11 @@ same(double a, double b)
 	return isnan(a) ? isnan(b) : a == b;
 }
 
+/* Always with decimals: -1 without them would be a missing value. */
 static void
 add_number(struct buf *to, double value)
 {
-	buf_fmt(to, ",%.17g", value);
+	buf_fmt(to, ",%.17e", value);
 }
 
 static void
