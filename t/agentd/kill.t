@@ -280,12 +280,16 @@ def points(story):
 def check_perfspect(life):
     """What is installed is whole, or nothing is."""
     target = life.host.tmp + "/perfspect"
-    if not os.path.lexists(target):
-        return
-    with open(target + "/perfspect", "rb") as f, open(PERFSPECT, "rb") as g:
-        need(f.read() == g.read(), "the program is whole")
-    with open(target + "/.conspect-sha256") as f:
-        need(f.read() == DIGEST, "its digest is")
+    versions = target + "/versions"
+    there = os.listdir(versions) if os.path.lexists(versions) else []
+    for name in there:
+        with open("%s/%s/perfspect" % (versions, name), "rb") as f, \
+                open(PERFSPECT, "rb") as g:
+            need(name == DIGEST and f.read() == g.read(),
+                 "what is under a digest is whole", there)
+    if os.path.lexists(target + "/perfspect"):
+        need(os.readlink(target + "/perfspect") ==
+             "versions/%s/perfspect" % DIGEST, "the link leads to it", there)
 
 
 def check_command(life, kind, command, memory, before):
