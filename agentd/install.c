@@ -32,15 +32,25 @@ static const struct {
 
 /* --- what to install ----------------------------------------------------- */
 
+const char *
+install_release(const char *machine)
+{
+	for (size_t i = 0; i < sizeof releases / sizeof *releases; i++)
+		if (strcmp(releases[i].machine, machine) == 0)
+			return releases[i].file;
+	return NULL;
+}
+
 static char *
 default_url(struct reason *why)
 {
 	struct utsname machine = { 0 };
+	const char *file;
 
 	(void)uname(&machine);
-	for (size_t i = 0; i < sizeof releases / sizeof *releases; i++)
-		if (strcmp(releases[i].machine, machine.machine) == 0)
-			return mem_fmt(RELEASES "%s", releases[i].file);
+	file = install_release(machine.machine);
+	if (file)
+		return mem_fmt(RELEASES "%s", file);
 	reason_set(why,
 	    "there is no PerfSpect release for %s: set "
 	    "PERFSPECT_DOWNLOAD_URL",
@@ -93,7 +103,6 @@ fill_job(struct install *i, const struct command *c, const struct options *o,
     struct reason *why)
 {
 	const char *given = c->perfspect_url;
-	const char *tmpdir = environment("TMPDIR");
 
 	if (!given)
 		given = environment("PERFSPECT_DOWNLOAD_URL");
@@ -109,7 +118,7 @@ fill_job(struct install *i, const struct command *c, const struct options *o,
 	}
 	i->job.proxy = mem_copy(o->proxy);
 	i->job.timeout_seconds = timeout_seconds();
-	i->directory = mem_copy(tmpdir ? tmpdir : "/tmp");
+	i->directory = mem_copy(workspace_tmpdir());
 	i->job.target = mem_fmt("%s/perfspect", i->directory);
 	i->program = mem_fmt("%s/perfspect", i->job.target);
 	return 0;

@@ -16,6 +16,10 @@
 #include "agentd/options.h"
 #include "agentd/perfspect.h"
 
+/* The file of a PerfSpect release for a machine, as uname(2) calls it, or
+ * NULL: releases are built for few. */
+const char *install_release(const char *machine) __attribute__((nonnull));
+
 /* An installation under way. */
 struct install {
 	struct perfspect_job job; /* its texts are owned by this */

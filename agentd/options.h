@@ -20,15 +20,17 @@ struct options {
 	char *gprofiler_path; /* a name is looked up in PATH */
 	char *log_file;       /* NULL: syslog */
 	char *pid_file;       /* NULL: none */
+	char *host_root; /* where the host's /proc and /sys are, "" here */
 	long heartbeat_interval; /* seconds */
 	bool no_verify;          /* accept any certificate of the API server */
 	bool foreground;         /* do not become a daemon */
 };
 
 enum options_outcome {
-	OPTIONS_RUN,     /* settings are complete */
-	OPTIONS_HELP,    /* --help was given */
-	OPTIONS_VERSION, /* --version was given */
+	OPTIONS_RUN,       /* settings are complete */
+	OPTIONS_HELP,      /* --help was given */
+	OPTIONS_VERSION,   /* --version was given */
+	OPTIONS_PREFLIGHT, /* --preflight was; no server need be set */
 };
 
 /*

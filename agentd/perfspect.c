@@ -24,8 +24,10 @@
 /* A download in which nothing comes for so long is broken off. */
 #define STALL_SECONDS 30L
 
-/* In the target: the digest of the archive that it came from. */
+/* In the target: the digest of the archive that it came from, and what it
+ * answered when it was asked for its version. */
 #define DIGEST_FILE ".conspect-sha256"
+#define VERSION_FILE ".conspect-version"
 
 static const char VERSION_PREFIX[] = "perfspect version ";
 
@@ -155,19 +157,47 @@ look_at_target(const char *target, struct reason *why)
 	return TARGET_OURS;
 }
 
+/* A note of the installer in the target; "" where there is none. */
+static void
+read_note(const char *target, const char *name, char *text, size_t size)
+{
+	char *path = mem_fmt("%s/%s", target, name);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
+
+	text[n > 0 ? n : 0] = '\0';
+	if (fd >= 0)
+		close(fd);
+	free(path);
+}
+
 /* Whether the archive that the target came from had this digest. */
 static bool
 has_digest(const char *target, const char *sha256)
 {
-	char *path = mem_fmt("%s/" DIGEST_FILE, target);
-	char text[FETCH_SHA256_TEXT] = "";
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	char text[FETCH_SHA256_TEXT];
 
-	if (fd >= 0)
-		close(fd);
-	free(path);
-	return n == sizeof text - 1 && strcasecmp(text, sha256) == 0;
+	read_note(target, DIGEST_FILE, text, sizeof text);
+	return *text && strcasecmp(text, sha256) == 0;
+}
+
+int
+perfspect_look(
+    const char *target, struct perfspect_note *note, struct reason *why)
+{
+	int there = look_at_target(target, why);
+	char *program;
+	struct stat st;
+
+	*note = (struct perfspect_note) { 0 };
+	if (there != TARGET_OURS)
+		return there < 0 ? -1 : 0;
+	program = mem_fmt("%s/perfspect", target);
+	note->there = lstat(program, &st) == 0 && S_ISREG(st.st_mode);
+	free(program);
+	read_note(target, VERSION_FILE, note->version, sizeof note->version);
+	read_note(target, DIGEST_FILE, note->sha256, sizeof note->sha256);
+	return 0;
 }
 
 static bool
@@ -190,13 +220,14 @@ is_usable(const struct perfspect_job *job, const char *workspace,
 /* --- putting a new one there --------------------------------------------- */
 
 static int
-write_digest(const char *tree, const char *sha256, struct reason *why)
+write_note(
+    const char *tree, const char *name, const char *text, struct reason *why)
 {
-	char *path = mem_fmt("%s/" DIGEST_FILE, tree);
+	char *path = mem_fmt("%s/%s", tree, name);
 	int fd = open(
 	    path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-	size_t n = strlen(sha256);
-	bool ok = fd >= 0 && write(fd, sha256, n) == (ssize_t)n;
+	size_t n = strlen(text);
+	bool ok = fd >= 0 && write(fd, text, n) == (ssize_t)n;
 
 	if (fd >= 0)
 		ok = close(fd) == 0 && ok;
@@ -299,7 +330,8 @@ install_new(const struct perfspect_job *job, const char *workspace,
 	if (fetch(job, part, sha256, why) == 0 &&
 	    unpack(part, unpacked, why) == 0 &&
 	    check_tree(tree, workspace, version, why) == 0 &&
-	    write_digest(tree, sha256, why) == 0)
+	    write_note(tree, DIGEST_FILE, sha256, why) == 0 &&
+	    write_note(tree, VERSION_FILE, version, why) == 0)
 		result = move_into_place(tree, job->target, why);
 	free(part);
 	free(unpacked);

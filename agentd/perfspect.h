@@ -7,10 +7,26 @@
 
 #include <stdbool.h>
 
+#include "agentd/fetch.h"
 #include "core/reason.h"
 
 /* "3.17.1_2026-08-07_c399daa0", with room. */
 #define PERFSPECT_VERSION_BYTES 128
+
+/* What was installed, as the installer noted it in the target. */
+struct perfspect_note {
+	bool there; /* a program is in the target */
+	/* "" where no installer of ours put it there */
+	char version[PERFSPECT_VERSION_BYTES];
+	char sha256[FETCH_SHA256_TEXT]; /* of the archive */
+};
+
+/*
+ * Looks at a target without running anything.  Returns 0, or -1 with the
+ * reason why it could not be used and has to be removed.
+ */
+int perfspect_look(const char *target, struct perfspect_note *note,
+    struct reason *why) __attribute__((nonnull, warn_unused_result));
 
 /* What to install and where. */
 struct perfspect_job {

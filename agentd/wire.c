@@ -28,17 +28,14 @@ add(struct json_object *to, const char *key, const char *text)
 	    to, key, text ? json_object_new_string(text) : NULL);
 }
 
-/* Text from a child or a file is not always UTF-8; JSON must be. */
+/* Text that is not always UTF-8. */
 static void
 add_loose(struct json_object *to, const char *key, const char *text)
 {
-	char *copy = mem_copy(text), *at = copy;
+	char *copy = mem_copy(text);
 
-	while (at && *at) {
-		at += utf8_valid_prefix(at, strlen(at));
-		if (*at)
-			*at++ = '?';
-	}
+	if (copy)
+		utf8_repair(copy);
 	add(to, key, copy);
 	free(copy);
 }
@@ -82,13 +79,19 @@ wire_heartbeat(const struct options *o, struct state *state,
 	clock_format(clock_now_ms(), now);
 	add_host(to, o, state);
 	add(to, "timestamp", now);
-	add(to, "status", moment->active ? "active" : "idle");
+	add(to, "status",
+	    moment->offline  ? "offline"
+	    : moment->active ? "active"
+			     : "idle");
 	json_object_object_add(to, "last_command_id",
 	    json_object_get(json_object_array_get_idx(received, 0)));
 	json_object_object_add(to, "received_command_ids", received);
 	json_object_object_add(
 	    to, "executed_command_ids", state_ids(state, true));
 	json_object_object_add(to, "commands", moment->in_hand);
+	if (moment->preflight)
+		json_object_object_add(
+		    to, "preflight", json_object_get(moment->preflight));
 	return to;
 }
 

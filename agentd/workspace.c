@@ -16,6 +16,14 @@
 /* Private directories begin so; then come the agent's pid and six letters. */
 #define PREFIX ".conspect-perfspect."
 
+const char *
+workspace_tmpdir(void)
+{
+	const char *directory = getenv("TMPDIR");
+
+	return directory && *directory ? directory : "/tmp";
+}
+
 /* Whether it was made by an agent that is no more. */
 static bool
 is_leftover(const char *directory, const char *name)

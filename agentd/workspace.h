@@ -6,6 +6,9 @@
 
 #include "core/reason.h"
 
+/* $TMPDIR, or /tmp: where PerfSpect is installed and work is done. */
+const char *workspace_tmpdir(void) __attribute__((returns_nonnull));
+
 /*
  * Makes a new directory, of mode 0700, in `directory`, and removes those
  * there that an agent which is no more has left behind.  Returns its path,

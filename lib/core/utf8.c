@@ -1,5 +1,7 @@
 #include "core/utf8.h"
 
+#include <string.h>
+
 /* Length that the first byte announces, or 0 for one that begins nothing. */
 static size_t
 announced_length(unsigned char first)
@@ -50,6 +52,16 @@ bool
 utf8_is_valid(const char *text, size_t len)
 {
 	return utf8_valid_prefix(text, len) == len;
+}
+
+void
+utf8_repair(char *text)
+{
+	while (*text) {
+		text += utf8_valid_prefix(text, strlen(text));
+		if (*text)
+			*text++ = '?';
+	}
 }
 
 size_t

@@ -51,6 +51,21 @@ START_TEST(prefix_ends_before_the_first_fault)
 }
 END_TEST
 
+START_TEST(what_is_no_character_becomes_a_question_mark)
+{
+	char text[] = "a\xff\xe2\x82\xac\xe2\x82z\xc0\x80";
+	char good[] = "\xf0\x9f\x98\x80 ok";
+	char empty[] = "";
+
+	utf8_repair(text);
+	ck_assert_str_eq(text, "a?\xe2\x82\xac??z??");
+	utf8_repair(good);
+	ck_assert_str_eq(good, "\xf0\x9f\x98\x80 ok");
+	utf8_repair(empty);
+	ck_assert_str_eq(empty, "");
+}
+END_TEST
+
 START_TEST(characters_are_counted_not_bytes)
 {
 	ck_assert_uint_eq(utf8_length("", 0), 0);
@@ -61,4 +76,6 @@ END_TEST
 
 HARNESS_MAIN("utf8", malformed_bytes_are_refused,
     first_and_last_of_each_length_are_valid, nul_is_a_character_like_any_other,
-    prefix_ends_before_the_first_fault, characters_are_counted_not_bytes)
+    prefix_ends_before_the_first_fault,
+    what_is_no_character_becomes_a_question_mark,
+    characters_are_counted_not_bytes)
