@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 import uuid
 
 SRCDIR = os.environ.get("SRCDIR") or os.path.abspath(
@@ -269,3 +270,44 @@ def run(test):
         host.close()
         server.shutdown()
         server.server_close()
+
+
+def _run_in_child(test, out):
+    status = 1
+    try:
+        os.dup2(out.fileno(), 1)
+        run(test)
+        status = 0
+    except SystemExit:
+        pass  # done(), which said why
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        os._exit(status)
+
+
+def run_together(*tests):
+    """Runs tests side by side, for they mostly wait, each in a process of
+    its own; what they say comes in their order."""
+    sys.stdout.flush()
+    started = []
+    for test in tests:
+        out = tempfile.TemporaryFile("w+")
+        pid = os.fork()
+        if pid == 0:
+            _run_in_child(test, out)
+        started.append((test, pid, out))
+    for test, pid, out in started:
+        _, status = os.waitpid(pid, 0)
+        before = _failed
+        out.seek(0)
+        for line in out.read().splitlines():
+            head, dash, what = line.partition(" - ")
+            if dash and head.split()[0] in ("ok", "not"):
+                ok(head.startswith("ok"), what)
+            elif not line.startswith("1.."):
+                print(line, flush=True)
+        out.close()
+        if status and _failed == before:
+            ok(False, test.__name__ + " ends", status)

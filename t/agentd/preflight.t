@@ -160,6 +160,5 @@ def a_check_that_hangs(server, host):
        "and leaves no check behind")
 
 
-for test in by_hand, by_heartbeat, a_check_that_hangs:
-    run(test)
+run_together(by_hand, by_heartbeat, a_check_that_hangs)
 done()

@@ -238,6 +238,5 @@ def lock(server, host):
     until(lambda: not os.path.exists("/proc/%d" % pid), "the run is killed")
 
 
-for test in notified, abstract, no_manager, farewell, lock:
-    run(test)
+run_together(notified, abstract, no_manager, farewell, lock)
 done()
