@@ -41,14 +41,6 @@ def running(pid_file):
         return int(f.read())
 
 
-def gone(pid):
-    try:
-        with open("/proc/%d/stat" % pid) as f:
-            return f.read().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
-
-
 def daemon(server, host):
     pid_file = os.path.join(host.root, "pid")
     log = os.path.join(host.root, "agent.log")
