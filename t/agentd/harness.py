@@ -99,6 +99,11 @@ class Server(http.server.ThreadingHTTPServer):
         self.report_reply = {"success": True, "message": "ok"}
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
+    def handle_error(self, request, client_address):
+        """An agent that ends, or is killed, takes its connection along."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
     def offer(self, kind, config, **more):
         """Queues a command and returns its id."""
         command = str(uuid.uuid4())

@@ -383,12 +383,11 @@ END_TEST
 START_TEST(names_of_processes_are_not_trusted)
 {
 	static const char *const names[] = {
-		"\x1b[2J\x1b]0;x\x07\n", /* a terminal's orders */
-		"\xff\xfe\xc3(\n",       /* no UTF-8 */
-		"a\nok 1 - b\n",         /* another line */
-		"<script>\"'\\\n",       /* markup, quotes */
-		"\xc2\x9b"
-		"31m\n",                  /* C1: CSI */
+		"\x1b[2J\x1b]0;x\x07\n",  /* a terminal's orders */
+		"\xff\xfe\xc3(\n",        /* no UTF-8 */
+		"a\nok 1 - b\n",          /* another line */
+		"<script>\"'\\\n",        /* markup, quotes */
+		"\xc2\x9bxm\n",           /* C1: CSI */
 		"%s%n%x\n",               /* a format */
 		"0123456789abcde-longer", /* more than a kernel gives */
 	};
