@@ -1,5 +1,6 @@
 #include "agentd/install.h"
 
+#include "agentd/fetch.h"
 #include "agentd/workspace.h"
 #include "core/log.h"
 #include "core/mem.h"
@@ -18,7 +19,8 @@
 /* A day: more is a mistake. */
 #define TIMEOUT_MAX 86400
 
-/* How the child's last line begins; then comes the version or the reason. */
+/* How the child's last line begins.  Then comes the id or "-", the version
+ * and a note for the log, or the reason. */
 #define SAYS_OK "conspect: ok "
 #define SAYS_FAILED "conspect: failed "
 
@@ -32,30 +34,26 @@ static const struct {
 
 /* --- what to install ----------------------------------------------------- */
 
-const char *
-install_release(const char *machine)
+char *
+install_release(const char *machine, struct reason *why)
 {
 	for (size_t i = 0; i < sizeof releases / sizeof *releases; i++)
 		if (strcmp(releases[i].machine, machine) == 0)
-			return releases[i].file;
+			return mem_fmt(RELEASES "%s", releases[i].file);
+	reason_set(why,
+	    "there is no PerfSpect release for %s: set "
+	    "PERFSPECT_DOWNLOAD_URL",
+	    machine);
 	return NULL;
 }
 
 static char *
 default_url(struct reason *why)
 {
-	struct utsname machine = { 0 };
-	const char *file;
+	struct utsname here = { 0 };
 
-	(void)uname(&machine);
-	file = install_release(machine.machine);
-	if (file)
-		return mem_fmt(RELEASES "%s", file);
-	reason_set(why,
-	    "there is no PerfSpect release for %s: set "
-	    "PERFSPECT_DOWNLOAD_URL",
-	    machine.machine);
-	return NULL;
+	(void)uname(&here);
+	return install_release(here.machine, why);
 }
 
 static const char *
@@ -115,30 +113,47 @@ fill_job(struct install *i, const struct command *c, const struct options *o,
 	if (is_on_server(i->job.url, o->api_server)) {
 		i->job.ca_file = mem_copy(o->ca_file);
 		i->job.no_verify = o->no_verify;
+		i->job.proxy = mem_copy(o->proxy);
+	} else {
+		i->job.proxy = mem_copy(o->download_proxy);
 	}
-	i->job.proxy = mem_copy(o->proxy);
 	i->job.timeout_seconds = timeout_seconds();
+	i->job.stall_seconds = FETCH_STALL_SECONDS;
+	i->job.bytes_max = FETCH_BYTES_MAX;
+	i->job.space = PERFSPECT_SPACE;
 	i->directory = mem_copy(workspace_tmpdir());
+	i->job.tmpdir = mem_copy(i->directory);
 	i->job.target = mem_fmt("%s/perfspect", i->directory);
-	i->program = mem_fmt("%s/perfspect", i->job.target);
 	return 0;
 }
 
 /* --- the child ----------------------------------------------------------- */
+
+/* What came over the network must not make a last line of its own. */
+static const char *
+one_line(struct reason *text)
+{
+	for (char *c = text->text; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = ' ';
+	return text->text;
+}
 
 /* The child's whole life; its last line is the result. */
 static int
 work(void *context)
 {
 	const struct install *i = context;
-	char version[PERFSPECT_VERSION_BYTES];
+	struct perfspect_result r = { "", "", { "" } };
 	struct reason why = { "" };
 
-	if (perfspect_install(&i->job, i->workspace, version, &why)) {
-		dprintf(STDOUT_FILENO, "\n" SAYS_FAILED "%s\n", why.text);
+	if (perfspect_install(&i->job, i->workspace, &r, &why)) {
+		dprintf(
+		    STDOUT_FILENO, "\n" SAYS_FAILED "%s\n", one_line(&why));
 		return EXIT_FAILURE;
 	}
-	dprintf(STDOUT_FILENO, "\n" SAYS_OK "%s\n", version);
+	dprintf(STDOUT_FILENO, "\n" SAYS_OK "%s %s %s\n", *r.id ? r.id : "-",
+	    r.version, one_line(&r.note));
 	return EXIT_SUCCESS;
 }
 
@@ -150,8 +165,8 @@ install_start(struct install *i, const struct command *c,
 		.body = work, .context = i, .mark = c->id, .log_fd = -1
 	};
 
-	*i = (struct install) { 0 };
-	if (fill_job(i, c, o, why))
+	*i = (struct install) { .held = -1 };
+	if (fill_job(i, c, o, why) || workspace_check(i->directory, why))
 		return -1;
 	i->workspace = workspace_make(i->directory, why);
 	if (!i->workspace)
@@ -163,6 +178,62 @@ install_start(struct install *i, const struct command *c,
 	return child_start(&i->child, &plan, why);
 }
 
+/* Takes a word and the blank after it off the text; false if it is longer
+ * than size allows for. */
+static bool
+take_word(const char **text, char *word, size_t size)
+{
+	size_t n = strcspn(*text, " ");
+
+	if (n == 0 || n >= size || (*text)[n] != ' ')
+		return false;
+	memcpy(word, *text, n);
+	word[n] = '\0';
+	*text += n + 1;
+	return true;
+}
+
+/* Reads "ID VERSION NOTE".  Returns 0, or -1 when it is something else. */
+static int
+read_success(struct install *i, const char *text)
+{
+	char id[VERSIONS_ID];
+
+	if (!take_word(&text, id, sizeof id) ||
+	    !take_word(&text, i->version, sizeof i->version))
+		return -1;
+	if (strcmp(id, "-") == 0)
+		id[0] = '\0';
+	else if (!versions_is_id(id))
+		return -1;
+	i->program = versions_program(i->job.target, id);
+	log_info("%s: %s", i->program, text);
+	if (*id)
+		i->held = versions_hold(i->job.target, id, &i->fault);
+	return 0;
+}
+
+/* The child has ended: what does that mean? */
+static void
+settle(struct install *i)
+{
+	const char *says = i->child.last;
+	size_t ok = sizeof SAYS_OK - 1, failed = sizeof SAYS_FAILED - 1;
+	char ended[64];
+
+	child_describe(i->child.status, ended);
+	if (i->timed_out)
+		reason_set(&i->fault,
+		    "not done within %ld seconds (PERFSPECT_INSTALL_TIMEOUT), "
+		    "from %s",
+		    i->job.timeout_seconds, i->job.url);
+	else if (strncmp(says, SAYS_FAILED, failed) == 0)
+		reason_set(&i->fault, "%s", says + failed);
+	else if (i->child.status != 0 || strncmp(says, SAYS_OK, ok) != 0 ||
+		 read_success(i, says + ok))
+		reason_set(&i->fault, "the installer %s: %.400s", ended, says);
+}
+
 bool
 install_tick(struct install *i, int64_t now)
 {
@@ -170,7 +241,12 @@ install_tick(struct install *i, int64_t now)
 		i->timed_out = true;
 		child_kill(&i->child, now);
 	}
-	return child_tick(&i->child, now);
+	if (!child_tick(&i->child, now))
+		return false;
+	if (!i->settled)
+		settle(i);
+	i->settled = true;
+	return true;
 }
 
 int64_t
@@ -187,22 +263,9 @@ int
 install_result(const struct install *i, char version[PERFSPECT_VERSION_BYTES],
     struct reason *why)
 {
-	const char *says = i->child.last;
-	size_t ok = sizeof SAYS_OK - 1, failed = sizeof SAYS_FAILED - 1;
-	char ended[64];
-
-	if (i->timed_out)
-		return reason_set(why,
-		    "not done within %ld seconds (PERFSPECT_INSTALL_TIMEOUT), "
-		    "from %s",
-		    i->job.timeout_seconds, i->job.url);
-	if (strncmp(says, SAYS_FAILED, failed) == 0)
-		return reason_set(why, "%s", says + failed);
-	child_describe(i->child.status, ended);
-	if (i->child.status != 0 || strncmp(says, SAYS_OK, ok) != 0)
-		return reason_set(
-		    why, "the installer %s: %.400s", ended, says);
-	(void)snprintf(version, PERFSPECT_VERSION_BYTES, "%s", says + ok);
+	if (i->fault.text[0])
+		return reason_set(why, "%s", i->fault.text);
+	(void)snprintf(version, PERFSPECT_VERSION_BYTES, "%s", i->version);
 	return 0;
 }
 
@@ -210,12 +273,15 @@ void
 install_free(struct install *i)
 {
 	workspace_remove(i->workspace);
+	if (i->held > 0)
+		close(i->held);
 	free(i->directory);
 	free(i->program);
 	free(i->job.url);
 	free(i->job.sha256);
 	free(i->job.ca_file);
 	free(i->job.proxy);
+	free(i->job.tmpdir);
 	free(i->job.target);
 	*i = (struct install) { 0 };
 }

@@ -1,11 +1,15 @@
 #include "agentd/loop.h"
 
 #include "agentd/child.h"
+#include "agentd/footprint.h"
+#include "agentd/host_settings.h"
 #include "agentd/http.h"
+#include "agentd/limits.h"
 #include "agentd/notify.h"
 #include "agentd/pace.h"
 #include "agentd/preflight_watch.h"
 #include "agentd/queue.h"
+#include "agentd/spool.h"
 #include "agentd/token.h"
 #include "agentd/wire.h"
 #include "core/clock.h"
@@ -39,18 +43,31 @@ struct loop {
 	struct queue *queue;
 	struct preflight_watch preflight;
 	struct notify notify; /* the service manager */
+	struct spool *spool;
 	CURLM *multi;
 	struct http_post heartbeat, completion;
 	struct pace beat, report_pace;
 	int64_t interval_ms;
 	int64_t report_number; /* of the report under way */
 	bool reports_waiting;  /* the state may hold some */
+	bool report_refused;   /* the last one, by an answer of 4xx */
 	bool news;             /* since the heartbeat under way was made */
+	bool settled;          /* nothing was done since memory was let go */
 	int signals;           /* signalfd */
 	enum ending ending;
 	bool said_offline;  /* the last heartbeat is under way or gone */
 	int64_t give_up_ms; /* in this stage of the ending */
 };
+
+/* The state may hold a report: no need to wait for the next look at it, but
+ * failures are waited out. */
+static void
+expect_reports(struct loop *l, int64_t now)
+{
+	l->reports_waiting = true;
+	if (!l->report_pace.failures)
+		l->report_pace.next_ms = now;
+}
 
 /* --- heartbeat ----------------------------------------------------------- */
 
@@ -92,7 +109,8 @@ take_command(struct loop *l, struct command *c, int64_t now)
 	    c->kind == COMMAND_STOP ? "stop" : "start");
 	queue_take(l->queue, c, now);
 	l->news = true;
-	l->reports_waiting = true;
+	l->settled = false;
+	expect_reports(l, now);
 }
 
 static int
@@ -103,21 +121,34 @@ read_heartbeat_reply(struct loop *l, int64_t now, struct reason *why)
 	if (wire_read_reply(buf_text(&l->heartbeat.reply),
 		l->heartbeat.reply.len, l->options->api_server, &reply, why))
 		return -1;
-	if (reply.interval)
-		l->interval_ms = (int64_t)reply.interval * 1000;
+	l->interval_ms =
+	    1000 * (int64_t)(reply.interval ? reply.interval
+					    : l->options->heartbeat_interval);
 	if (reply.command)
 		take_command(l, reply.command, now);
 	return 0;
 }
 
+/* An agent at rest is a small one. */
+static void
+settle(struct loop *l)
+{
+	if (l->settled || !queue_is_idle(l->queue) || l->reports_waiting)
+		return;
+	footprint_reduce();
+	l->settled = true;
+}
+
 static void
 heartbeat_done(struct loop *l, struct http_result *result, int64_t now)
 {
-	if (result->ok && read_heartbeat_reply(l, now, &result->why) == 0)
+	if (result->ok && read_heartbeat_reply(l, now, &result->why) == 0) {
 		pace_succeeded(&l->beat, l->interval_ms, now);
-	else
+		settle(l);
+	} else {
 		pace_failed(&l->beat, l->interval_ms,
 		    (int64_t)result->retry_after * 1000, &result->why, now);
+	}
 }
 
 /* --- reports ------------------------------------------------------------- */
@@ -148,6 +179,7 @@ report_done(struct loop *l, struct http_result *result, int64_t now)
 	if (result->ok)
 		verdict = wire_read_verdict(buf_text(&l->completion.reply),
 		    l->completion.reply.len, &result->why);
+	l->report_refused = result->status >= 400 && result->status < 500;
 	if (verdict < 0) {
 		(void)!state_postpone_report(l->state, l->report_number);
 		pace_failed(&l->report_pace, REPORT_BASE_MS,
@@ -161,9 +193,16 @@ report_done(struct loop *l, struct http_result *result, int64_t now)
 		l->report_pace.next_ms = now + REPORT_BASE_MS;
 		return;
 	}
-	l->report_pace.failures = 0;
-	l->report_pace.why.text[0] = '\0';
-	l->report_pace.next_ms = now;
+	pace_again(&l->report_pace, now);
+}
+
+/* Result files come after all reports, unless it is the report that the
+ * server does not like. */
+static bool
+may_spool(const struct loop *l)
+{
+	return l->ending == GOING_ON &&
+	       (!l->reports_waiting || l->report_refused);
 }
 
 /* --- what waits ---------------------------------------------------------- */
@@ -185,6 +224,8 @@ finish_transfers(struct loop *l, int64_t now)
 		http_finish(post, m->data.result, &result);
 		if (post == &l->heartbeat)
 			heartbeat_done(l, &result, now);
+		else if (post == spool_request(l->spool))
+			spool_done(l->spool, &result, now);
 		else
 			report_done(l, &result, now);
 	}
@@ -211,6 +252,7 @@ start_transfers(struct loop *l, int64_t now)
 	if (l->reports_waiting && !http_is_busy(&l->completion) &&
 	    now >= l->report_pace.next_ms)
 		send_report(l, now);
+	spool_step(l->spool, l->token, may_spool(l), now);
 }
 
 static int64_t
@@ -225,6 +267,7 @@ next_time(const struct loop *l)
 {
 	int64_t next = sooner(queue_next_ms(l->queue), next_beat(l));
 
+	next = sooner(next, spool_next_ms(l->spool, may_spool(l)));
 	next = sooner(next, preflight_watch_next_ms(&l->preflight));
 	next = sooner(next, notify_next_ms(&l->notify));
 	if (l->reports_waiting && !http_is_busy(&l->completion) &&
@@ -283,7 +326,7 @@ begin_end(struct loop *l, int64_t now)
 	l->ending = ENDING_RUNS;
 	l->give_up_ms = now + END_RUNS_MS;
 	queue_stop_all(l->queue, "the agent was stopped", now);
-	l->reports_waiting = true;
+	expect_reports(l, now);
 }
 
 static void
@@ -311,16 +354,17 @@ go_on_ending(struct loop *l, int64_t now)
 	if (l->ending == ENDING_RUNS && (queue_is_idle(l->queue) || late)) {
 		l->ending = ENDING_REPORTS;
 		l->give_up_ms = now + END_REPORTS_MS;
-	} else if (l->ending == ENDING_REPORTS &&
-		   (late || !l->reports_waiting ||
-		       l->report_pace.failures > 0)) {
+		late = false;
+	}
+	if (l->ending == ENDING_REPORTS &&
+	    (late || !l->reports_waiting || l->report_pace.failures > 0)) {
 		l->ending = ENDING_OFFLINE;
 		l->give_up_ms = now + END_OFFLINE_MS;
-	} else if (l->ending == ENDING_OFFLINE &&
-		   (late ||
-		       (l->said_offline && !http_is_busy(&l->heartbeat)))) {
-		l->ending = ENDED;
+		late = false;
 	}
+	if (l->ending == ENDING_OFFLINE &&
+	    (late || (l->said_offline && !http_is_busy(&l->heartbeat))))
+		l->ending = ENDED;
 }
 
 /* For who asks the service manager about us. */
@@ -355,7 +399,8 @@ step(struct loop *l)
 	finish_transfers(l, now);
 	if (queue_tick(l->queue, now)) {
 		l->news = true;
-		l->reports_waiting = true;
+		expect_reports(l, now);
+		spool_wake(l->spool);
 		/* a run leaves other things than it found */
 		preflight_watch_ask(&l->preflight, now);
 	}
@@ -390,6 +435,7 @@ report_cut_off(struct loop *l)
 			(clock_now_ms() - received) / 1000))
 			break;
 	}
+	host_settings_put_back(l->options->host_root, l->options->state_dir);
 	l->reports_waiting = true;
 }
 
@@ -425,6 +471,20 @@ open_signals(struct loop *l, struct reason *why)
 	return 0;
 }
 
+static void
+find_cgroup(struct loop *l)
+{
+	struct reason why;
+
+	l->env.cgroup = limits_find_cgroup(l->options, &why);
+	if (l->env.cgroup)
+		log_info("runs get cgroups in %s", l->env.cgroup);
+	else
+		log_info("runs get no cgroup: %s; they are limited by "
+			 "rlimits and nice",
+		    why.text);
+}
+
 static int
 open_loop(struct loop *l, struct reason *why)
 {
@@ -437,6 +497,10 @@ open_loop(struct loop *l, struct reason *why)
 		why) ||
 	    http_open(&l->completion, l->multi, l->options,
 		WIRE_COMPLETION_PATH, why))
+		return -1;
+	find_cgroup(l);
+	l->spool = spool_open(l->options, l->state, l->multi, why);
+	if (!l->spool)
 		return -1;
 	l->queue = queue_new(&l->env);
 	preflight_watch_open(&l->preflight, l->options, clock_mono_ms());
@@ -451,12 +515,14 @@ close_loop(struct loop *l)
 		http_close(&l->heartbeat);
 	if (l->completion.multi)
 		http_close(&l->completion);
+	spool_close(l->spool);
 	(void)curl_multi_cleanup(l->multi);
 	queue_free(l->queue);
 	preflight_watch_close(&l->preflight);
 	notify_close(&l->notify);
 	if (l->signals >= 0)
 		close(l->signals);
+	free(l->env.cgroup);
 	free(l->token);
 }
 
@@ -467,7 +533,7 @@ loop_run(const struct options *o, struct state *state, char *token,
 	struct loop l = { .options = o,
 		.state = state,
 		.token = token,
-		.env = { o, token, state },
+		.env = { .options = o, .token = token, .state = state },
 		.interval_ms = (int64_t)o->heartbeat_interval * 1000,
 		.preflight = { .output = -1 },
 		.notify = { .fd = -1 },

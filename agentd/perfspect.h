@@ -6,19 +6,25 @@
 #define CONSPECT_AGENTD_PERFSPECT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
-#include "agentd/fetch.h"
+#include "agentd/version.h"
+#include "agentd/versions.h"
 #include "core/reason.h"
 
-/* "3.17.1_2026-08-07_c399daa0", with room. */
-#define PERFSPECT_VERSION_BYTES 128
+/*
+ * What must be free before a download: the archive has some 40 MB, its
+ * content some 100 MB, and both are there for a while.
+ */
+#define PERFSPECT_SPACE (INT64_C(200) << 20)
 
-/* What was installed, as the installer noted it in the target. */
+/* What is installed, as the installer noted it in the target. */
 struct perfspect_note {
-	bool there; /* a program is in the target */
-	/* "" where no installer of ours put it there */
+	bool there; /* a program that was used last */
+	/* of versions.h, "" for a program that somebody put there */
+	char id[VERSIONS_ID];
+	/* which it answered when it was installed; "" when that is not known */
 	char version[PERFSPECT_VERSION_BYTES];
-	char sha256[FETCH_SHA256_TEXT]; /* of the archive */
 };
 
 /*
@@ -28,6 +34,13 @@ struct perfspect_note {
 int perfspect_look(const char *target, struct perfspect_note *note,
     struct reason *why) __attribute__((nonnull, warn_unused_result));
 
+/*
+ * Writes a program that does nothing to a new file, to try whether files can
+ * be run where it is.  Returns 0, or -1 with the reason.
+ */
+int perfspect_write_trial(const char *path, struct reason *why)
+    __attribute__((nonnull, warn_unused_result));
+
 /* What to install and where. */
 struct perfspect_job {
 	char *url;
@@ -35,27 +48,29 @@ struct perfspect_job {
 	char *ca_file;  /* or NULL */
 	char *proxy;    /* or NULL */
 	bool no_verify; /* only ever for the API server's own address */
-	char *target;   /* the directory that it ends up as */
+	char *tmpdir;   /* what `target` is in */
+	char *target;   /* the directory of versions.h */
 	long timeout_seconds;
+	long stall_seconds; /* without a byte */
+	int64_t bytes_max;  /* of the archive */
+	int64_t space;      /* bytes that must be free for it */
+};
+
+struct perfspect_result {
+	char id[VERSIONS_ID]; /* of versions.h */
+	char version[PERFSPECT_VERSION_BYTES];
+	struct reason note; /* how it came to be there, for the log */
 };
 
 /*
  * Makes job->target hold a PerfSpect that runs on this machine.  What is
- * there, right and verified, is used as it is, when the archive it came from
- * had the wanted digest or none is wanted.  `workspace` is a private, empty
- * directory on the same file system, which the caller removes.
- * Returns 0 and the version, or -1 with the reason.
+ * there and works is used as it is: with a digest the version that came from
+ * that archive, without one the version that was used last.  `workspace` is
+ * a private, empty directory on the same file system, which the caller
+ * removes.  Returns 0 with the result, or -1 with the reason.
  */
 int perfspect_install(const struct perfspect_job *job, const char *workspace,
-    char version[PERFSPECT_VERSION_BYTES], struct reason *why)
-    __attribute__((nonnull, warn_unused_result));
-
-/*
- * Runs `PROGRAM --version` in the directory under a deadline.
- * Returns 0 and the version, or -1 with the reason.
- */
-int perfspect_version(const char *program, const char *directory,
-    char version[PERFSPECT_VERSION_BYTES], struct reason *why)
+    struct perfspect_result *result, struct reason *why)
     __attribute__((nonnull, warn_unused_result));
 
 #endif

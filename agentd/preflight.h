@@ -36,6 +36,7 @@ struct preflight_host {
 	const char *root; /* where proc and sys are: "" or a directory */
 	const char *tmp_dir, *state_dir;
 	const char *gprofiler_path; /* a name is looked up in PATH */
+	int64_t min_free; /* bytes that a run needs in the state directory */
 	uid_t uid;
 	uint64_t capabilities; /* effective ones, bit by number */
 	bool has_url;          /* PERFSPECT_DOWNLOAD_URL is set */

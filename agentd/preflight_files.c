@@ -16,93 +16,49 @@
 
 #define MIB (INT64_C(1) << 20)
 #define GIB (INT64_C(1) << 30)
+/* What a run of some minutes leaves in the state directory, at most. */
+#define RUN_SPACE (100 * MIB)
 
 /* --- tmpdir -------------------------------------------------------------- */
-
-/* What root runs from must not be another's to change. */
-static int
-check_owner(const struct preflight_host *h, struct preflight_entry *e)
-{
-	unsigned mode;
-	struct stat st;
-
-	if (stat(h->tmp_dir, &st)) {
-		preflight_say(e, PREFLIGHT_PROBLEM, "%s, as user %ld: %s",
-		    h->tmp_dir, (long)h->uid, strerror(errno));
-		return -1;
-	}
-	mode = st.st_mode & 07777U;
-	if (!S_ISDIR(st.st_mode))
-		preflight_say(e, PREFLIGHT_PROBLEM,
-		    "%s is no directory: set TMPDIR", h->tmp_dir);
-	else if (st.st_uid != 0 && st.st_uid != h->uid)
-		preflight_say(e, PREFLIGHT_PROBLEM,
-		    "%s belongs to user %ld, who could change what user %ld "
-		    "runs there: set TMPDIR",
-		    h->tmp_dir, (long)st.st_uid, (long)h->uid);
-	else if ((mode & (S_IWGRP | S_IWOTH)) && !(mode & S_ISVTX))
-		preflight_say(e, PREFLIGHT_PROBLEM,
-		    "%s can be written by others and has no sticky bit (mode "
-		    "%04o): chmod +t, or set TMPDIR",
-		    h->tmp_dir, mode);
-	else
-		return 0;
-	return -1;
-}
-
-/* A program that every system can run, in a file of its own. */
-static int
-write_program(const char *path)
-{
-	static const char text[] = "#!/bin/sh\nexit 0\n";
-	int fd = open(
-	    path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0700);
-	bool ok;
-
-	if (fd < 0)
-		return errno;
-	ok = write(fd, text, sizeof text - 1) == (ssize_t)sizeof text - 1;
-	if (close(fd) || !ok)
-		return errno ? errno : EIO;
-	return 0;
-}
 
 static void
 try_program(const struct preflight_host *h, struct preflight_entry *e,
     const char *workspace)
 {
 	char *program = mem_fmt("%s/try", workspace);
-	int error = write_program(program);
+	struct reason why;
+	int error;
 
-	if (error) {
-		preflight_say(e, PREFLIGHT_PROBLEM,
-		    "%s: user %ld cannot write a file there: %s", h->tmp_dir,
-		    (long)h->uid, strerror(error));
-	} else {
-		error = h->run_file(program);
-		preflight_say(e, error ? PREFLIGHT_PROBLEM : PREFLIGHT_OK,
-		    error ? "%s: user %ld cannot run a file there: %s (is it "
-			    "mounted noexec?); set TMPDIR"
-			  : "%s: user %ld can write and run files there",
-		    h->tmp_dir, (long)h->uid, strerror(error));
+	if (perfspect_write_trial(program, &why)) {
+		preflight_say(e, PREFLIGHT_PROBLEM, "%s", why.text);
+		free(program);
+		return;
 	}
+	error = h->run_file(program);
 	free(program);
+	if (error)
+		preflight_say(e, PREFLIGHT_PROBLEM,
+		    "%s: user %ld cannot run a file there: %s (is it mounted "
+		    "noexec?); set TMPDIR",
+		    h->tmp_dir, (long)h->uid, strerror(error));
+	else
+		preflight_say(e, PREFLIGHT_OK,
+		    "%s: user %ld can write and run files there", h->tmp_dir,
+		    (long)h->uid);
 }
 
 void
 preflight_tmpdir(const struct preflight_host *h, struct preflight_entry *e)
 {
+	char *workspace = NULL;
 	struct reason why;
-	char *workspace;
 
-	if (check_owner(h, e))
-		return;
-	workspace = workspace_make(h->tmp_dir, &why);
-	if (!workspace) {
+	if (workspace_check(h->tmp_dir, &why) == 0)
+		workspace = workspace_make(h->tmp_dir, &why);
+	if (workspace)
+		try_program(h, e, workspace);
+	else
 		preflight_say(e, PREFLIGHT_PROBLEM, "%s", why.text);
-		return;
-	}
-	try_program(h, e, workspace);
 	workspace_remove(workspace);
 }
 
@@ -163,11 +119,10 @@ void
 preflight_free_space(const struct preflight_host *h, struct preflight_entry *e)
 {
 	const struct need needs[] = {
-		/* PerfSpect's archive, what is in it, and the tools that it
-		 * unpacks for a run: some 300 MB; twice where it is renewed */
-		{ h->tmp_dir, 300 * MIB, 600 * MIB },
-		/* profiles, results and logs of some runs */
-		{ h->state_dir, 50 * MIB, 500 * MIB },
+		/* its installation, and the tools that it unpacks for a run */
+		{ h->tmp_dir, PERFSPECT_SPACE, 2 * PERFSPECT_SPACE },
+		/* profiles, results and logs of some runs more than one */
+		{ h->state_dir, h->min_free, h->min_free + 4 * RUN_SPACE },
 	};
 	enum preflight_outcome worst = PREFLIGHT_OK;
 	struct buf text = BUF_INIT(PREFLIGHT_TEXT_BYTES);
@@ -199,13 +154,13 @@ preflight_perfspect(const struct preflight_host *h, struct preflight_entry *e)
 		    "not in %s: the first run that asks for hardware metrics "
 		    "installs it",
 		    h->tmp_dir);
-	else if (!*note.version)
+	else if (!*note.id)
 		preflight_say(e, PREFLIGHT_OK,
 		    "in %s, version unknown: not installed by this agent",
 		    target);
 	else
 		preflight_say(e, PREFLIGHT_OK,
-		    "version %s in %s, archive SHA-256 %s", note.version,
-		    target, *note.sha256 ? note.sha256 : "unknown");
+		    "version %s in %s, archive SHA-256 %s",
+		    *note.version ? note.version : "unknown", target, note.id);
 	free(target);
 }

@@ -116,6 +116,7 @@ preflight_this_host(struct preflight_host *host, const struct options *o)
 		.tmp_dir = workspace_tmpdir(),
 		.state_dir = o->state_dir,
 		.gprofiler_path = o->gprofiler_path,
+		.min_free = (int64_t)o->min_free << 20,
 		.uid = geteuid(),
 		.capabilities = effective_capabilities(),
 		.has_url = url && *url,

@@ -282,18 +282,21 @@ preflight_arch(const struct preflight_host *h, struct preflight_entry *e)
 {
 	struct utsname name = { 0 };
 	int error = h->name(&name);
+	char *release;
+	struct reason why;
 
-	if (error)
+	if (error) {
 		preflight_say(e, PREFLIGHT_WARNING, "%s", strerror(error));
-	else if (install_release(name.machine))
+		return;
+	}
+	release = install_release(name.machine, &why);
+	if (release)
 		preflight_say(e, PREFLIGHT_OK, "%s", name.machine);
 	else if (h->has_url)
 		preflight_say(e, PREFLIGHT_OK,
 		    "%s, for which PERFSPECT_DOWNLOAD_URL is set",
 		    name.machine);
 	else
-		preflight_say(e, PREFLIGHT_PROBLEM,
-		    "%s: PerfSpect has no release for it; set "
-		    "PERFSPECT_DOWNLOAD_URL if you have a build",
-		    name.machine);
+		preflight_say(e, PREFLIGHT_PROBLEM, "%s", why.text);
+	free(release);
 }

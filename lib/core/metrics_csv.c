@@ -10,10 +10,15 @@
 
 /* So much of a header or a line is quoted in a reason. */
 #define QUOTE_BYTES 200
+/* The longest character of UTF-8. */
+#define CHARACTER_BYTES 4
 /* The end of the year 9999, in seconds. */
 #define TIME_MAX INT64_C(253402300799)
-/* A socket's or processor's number, far above what a kernel counts. */
-#define GROUP_MAX 999999
+
+/* What reasons say of the limits. */
+_Static_assert(METRICS_LINE_MAX == 64 * 1024, "\"longer than 64 KiB\"");
+_Static_assert(METRICS_COLUMNS_MAX == 1024, "\"more than 1024\"");
+_Static_assert(METRICS_NAME_MAX == 255, "\"more than 255 bytes\"");
 
 /* A file of lines, and the one that was read last, cut into fields. */
 struct lines {
@@ -29,22 +34,13 @@ struct lines {
 
 /* --- lines --------------------------------------------------------------- */
 
-/* Control characters and invalid UTF-8 become '?'. */
+/* Control characters become '?'. */
 static void
 make_printable(char *text)
 {
-	size_t len = strlen(text);
-	size_t valid = utf8_valid_prefix(text, len);
-
-	for (size_t i = 0; i < len; i++) {
-		if (i == valid) {
-			text[i] = '?';
-			valid = i + 1;
-			valid += utf8_valid_prefix(text + valid, len - valid);
-		} else if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f) {
-			text[i] = '?';
-		}
-	}
+	for (; *text; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			*text = '?';
 }
 
 /* Refuses the line, which is no longer cut into fields, and quotes it. */
@@ -52,12 +48,14 @@ static int
 refuse(struct lines *l, const char *because, struct reason *why)
 {
 	bool cut = l->len > QUOTE_BYTES;
+	size_t len = cut ? QUOTE_BYTES : l->len;
+	size_t valid = utf8_valid_prefix(l->text, len);
 	char quote[QUOTE_BYTES + 1];
 
-	memcpy(quote, l->text, cut ? QUOTE_BYTES : l->len);
-	quote[cut ? QUOTE_BYTES : l->len] = '\0';
-	if (cut) /* not inside of a character */
-		quote[utf8_valid_prefix(quote, QUOTE_BYTES)] = '\0';
+	if (cut && len - valid < CHARACTER_BYTES)
+		len = valid; /* the cut was in a character */
+	memcpy(quote, l->text, len);
+	quote[len] = '\0';
 	make_printable(quote);
 	return reason_set(why, "%s:%ld: %s: \"%s%s\"", l->what, l->number,
 	    because, quote, cut ? "..." : "");
@@ -100,7 +98,8 @@ read_line(struct lines *l, struct reason *why)
 	while ((c = getc(l->file)) != EOF && c != '\n') {
 		if (l->len == METRICS_LINE_MAX) {
 			l->text[l->len] = '\0';
-			return refuse(l, "the line is too long", why);
+			return refuse(
+			    l, "the line is longer than 64 KiB", why);
 		}
 		l->text[l->len++] = (char)c;
 	}
@@ -131,7 +130,7 @@ read_header(struct lines *l, struct reason *why)
 	if (!strchr(l->fields[l->n_fields - 1], ','))
 		return 0;
 	join(l);
-	return refuse(l, "the header has too many columns", why);
+	return refuse(l, "the header has more than 1024 columns", why);
 }
 
 /*
@@ -202,7 +201,7 @@ fault_of_name(const char *name)
 	if (!*name)
 		return "there is an empty name";
 	if (strlen(name) > METRICS_NAME_MAX)
-		return "there is a name that is too long";
+		return "there is a name of more than 255 bytes";
 	for (; *name; name++)
 		if ((unsigned char)*name < 0x20 || *name == 0x7f)
 			return "there is a name with a control character";
@@ -376,6 +375,13 @@ struct reading {
 	struct lines lines;
 };
 
+bool
+metrics_is_group(const char *text)
+{
+	return read_whole(text, METRICS_GROUPS_END - 1) >= 0 &&
+	       (text[0] != '0' || !text[1]);
+}
+
 static bool
 find_numbers(struct reading *r)
 {
@@ -397,15 +403,13 @@ find_groups(struct reading *r, const char *prefix, enum metrics_scope scope)
 	to->n_groups = 0;
 	for (size_t i = 0; i < r->lines.n_fields; i++) {
 		const char *name = r->lines.fields[i];
-		int64_t number = strncmp(name, prefix, 3) == 0
-				     ? read_whole(name + 3, GROUP_MAX)
-				     : -1;
 
 		if ((int)i == r->metric)
 			continue;
-		if (number < 0)
+		if (strncmp(name, prefix, 3) != 0 ||
+		    !metrics_is_group(name + 3))
 			return false;
-		to->groups[to->n_groups++] = (int)number;
+		to->groups[to->n_groups++] = atoi(name + 3);
 	}
 	return to->n_groups > 0;
 }
@@ -473,7 +477,7 @@ take_row(struct reading *r)
 	if (!utf8_is_valid(name, strlen(name)))
 		return "the name is no text";
 	if (to->n_metrics == METRICS_COLUMNS_MAX)
-		return "there are too many metrics";
+		return "there are more than 1024 metrics";
 	m = &to->metrics[to->n_metrics++];
 	m->name = mem_copy(name);
 	if (to->scope == METRICS_SYSTEM)

@@ -85,6 +85,12 @@ void metrics_series_free(struct metrics_series *series);
 
 /* --- the summary --------------------------------------------------------- */
 
+/* A socket's or processor's number is below: no kernel counts so far. */
+#define METRICS_GROUPS_END 1000000
+
+/* Whether text is such a number, without a zero before it. */
+bool metrics_is_group(const char *text) __attribute__((nonnull));
+
 /* One metric; each number is NAN where it is missing. */
 struct metrics_of {
 	char *name;

@@ -81,7 +81,7 @@ check_scope(
 		return reason_set(why,
 		    "its rows are not all of the system, or all of sockets, "
 		    "or all of processors");
-	if (row->of[strspn(row->of, "0123456789")] || strlen(row->of) > 6)
+	if (row->scope != METRICS_SYSTEM && !metrics_is_group(row->of))
 		return reason_set(why,
 		    "it has a row of the socket or processor \"%.20s\", which "
 		    "is no number",
@@ -141,6 +141,20 @@ free_summing(struct summing *s)
 
 /* --- writing ------------------------------------------------------------- */
 
+/* Rounding leads neither past the smallest and largest value, ... */
+static double
+mean_of(const struct tally *t)
+{
+	return fmin(fmax(t->mean, t->min), t->max);
+}
+
+/* ... nor past half of their distance, the most that there can be. */
+static double
+deviation_of(const struct tally *t)
+{
+	return fmin(sqrt(t->squares / (double)t->n), (t->max - t->min) / 2);
+}
+
 static void
 write_number(FILE *f, const struct tally *t, double value)
 {
@@ -158,10 +172,10 @@ write_system(const struct summing *s, FILE *f)
 		const struct tally *t = &s->tallies[i];
 
 		(void)fputs(metrics_series_name(s->series, i), f);
-		write_number(f, t, t->mean);
+		write_number(f, t, mean_of(t));
 		write_number(f, t, t->min);
 		write_number(f, t, t->max);
-		write_number(f, t, sqrt(t->squares / (double)t->n));
+		write_number(f, t, deviation_of(t));
 		(void)fputc('\n', f);
 	}
 }
@@ -181,7 +195,7 @@ write_groups(const struct summing *s, FILE *f)
 			const struct tally *t =
 			    &s->tallies[g * s->n_metrics + i];
 
-			write_number(f, t, t->mean);
+			write_number(f, t, mean_of(t));
 		}
 		(void)fputc('\n', f);
 	}

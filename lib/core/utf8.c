@@ -57,10 +57,11 @@ utf8_is_valid(const char *text, size_t len)
 void
 utf8_repair(char *text)
 {
-	while (*text) {
-		text += utf8_valid_prefix(text, strlen(text));
-		if (*text)
-			*text++ = '?';
+	size_t len = strlen(text), at = utf8_valid_prefix(text, len);
+
+	while (at < len) {
+		text[at++] = '?';
+		at += utf8_valid_prefix(text + at, len - at);
 	}
 }
 

@@ -165,5 +165,5 @@ tests = [command_line, daemon]
 # start-stop-daemon knows the agent by its program, which is valgrind there
 if not os.environ.get("CONSPECT_VALGRIND"):
     tests += [init_script, init_script_and_others]
-run_together(*tests)
+run_at_once(*tests)
 done()

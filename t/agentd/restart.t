@@ -9,22 +9,6 @@ sys.path.insert(0, os.path.join(os.environ.get("SRCDIR", "."), "t/agentd"))
 from harness import *  # noqa: E402,F403
 
 
-def marked(command):
-    """Living processes of a run."""
-    found, mark = [], ("CONSPECT_RUN=" + command).encode()
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open("/proc/%s/environ" % pid, "rb") as f:
-                environ = f.read().split(b"\0")
-            with open("/proc/%s/stat" % pid) as f:
-                zombie = f.read().rpartition(")")[2].split()[0] == "Z"
-        except OSError:
-            continue
-        if mark in environ and not zombie:
-            found.append(int(pid))
-    return found
-
-
 def killed_while_running(server, host):
     host.env["GPROFILER_SECOND"] = "1"
     host.env["GPROFILER_DEAF"] = "1"  # it does not go by itself

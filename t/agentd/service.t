@@ -238,5 +238,5 @@ def lock(server, host):
     until(lambda: not os.path.exists("/proc/%d" % pid), "the run is killed")
 
 
-run_together(notified, abstract, no_manager, farewell, lock)
+run_at_once(notified, abstract, no_manager, farewell, lock)
 done()

@@ -252,21 +252,47 @@ START_TEST(nothing_told_is_lost_by_kill_9)
 }
 END_TEST
 
-START_TEST(a_newer_layout_is_refused)
+/* Changes the file behind the agent's back. */
+static void
+run_sql(const char *sql)
 {
 	char *command = mem_fmt("python3 -c \"import sqlite3;"
 				"c=sqlite3.connect('%s/agent.db');"
-				"c.execute('PRAGMA user_version=9')\"",
-	    directory);
+				"c.execute(\\\"%s\\\");c.commit()\"",
+	    directory, sql);
 
+	ck_assert_int_eq(system(command), 0);
+	free(command);
+}
+
+START_TEST(the_oldest_done_ones_are_forgotten)
+{
+	ck_assert_int_eq(state_accept(s, ONE), 0);
+	ck_assert_int_eq(state_accept(s, TWO), 0);
+	ck_assert_int_eq(state_finish(s, TWO, "{}"), 0);
+	run_sql("WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL"
+		" SELECT i + 1 FROM n WHERE i < 9999)"
+		" INSERT INTO commands (command_id, phase, received_ms)"
+		" SELECT printf('%08x', i), 'done', 0 FROM n");
+	ck_assert_int_eq(state_knows(s, TWO), STATE_THERE);
+	ck_assert_int_eq(
+	    state_accept(s, "33333333-3333-4333-8333-333333333333"), 0);
+	ck_assert_int_eq(state_knows(s, TWO), STATE_ABSENT);
+	ck_assert_int_eq(state_knows(s, "00000001"), STATE_THERE);
+	/* it is older still, but not done */
+	ck_assert_int_eq(state_knows(s, ONE), STATE_THERE);
+}
+END_TEST
+
+START_TEST(a_newer_layout_is_refused)
+{
+	run_sql("PRAGMA user_version=9");
 	state_close(s);
 	s = NULL;
-	ck_assert_int_eq(system(command), 0);
 	ck_assert_int_eq(state_open(directory, &s, &why), -1);
 	ck_assert_str_eq(why.text,
 	    "the state file is of a newer agent (layout 9, this one knows "
-	    "1)");
-	free(command);
+	    "2)");
 }
 END_TEST
 
@@ -278,7 +304,9 @@ main(void)
 		an_id_is_known_once_accepted,
 		what_is_unfinished_is_found_again, reports_wait_for_the_server,
 		ids_come_newest_first_and_bounded,
-		nothing_told_is_lost_by_kill_9, a_newer_layout_is_refused };
+		nothing_told_is_lost_by_kill_9,
+		the_oldest_done_ones_are_forgotten,
+		a_newer_layout_is_refused };
 
 	return suite_run_with(
 	    "state", tests, SUITE_N(tests), set_up, tear_down);

@@ -188,15 +188,15 @@ START_TEST(limits_are_held)
 	int rows;
 
 	ck_assert_ptr_nonnull(strstr(read_series(text, strlen(text), &rows),
-	    "x.csv:1: the header has too many columns: \"TS,m,m,m,"));
+	    "x.csv:1: the header has more than 1024 columns: \"TS,m,m,m,"));
 	free(text);
 	text = repeated("TS,SKT,CPU,CID,", "m", METRICS_NAME_MAX + 1, "\n");
 	ck_assert_ptr_nonnull(strstr(read_series(text, strlen(text), &rows),
-	    "there is a name that is too long: \"TS,SKT,CPU,CID,mmm"));
+	    "there is a name of more than 255 bytes: \"TS,SKT,CPU,CID,mmm"));
 	free(text);
 	text = repeated(HEADER "1,,,,", "9", METRICS_LINE_MAX, "\n");
 	ck_assert_ptr_nonnull(strstr(read_series(text, strlen(text), &rows),
-	    "x.csv:2: the line is too long: \"1,,,,999"));
+	    "x.csv:2: the line is longer than 64 KiB: \"1,,,,999"));
 	ck_assert_int_eq(rows, 0);
 	free(text);
 }
@@ -211,6 +211,11 @@ START_TEST(a_quote_is_cut_between_characters)
 	why = read_series(text, strlen(text), &rows);
 	ck_assert_ptr_nonnull(strstr(why, "\xc3\xa9...\""));
 	ck_assert_ptr_null(strchr(why, '?'));
+	free(text);
+	/* what is no text at all is quoted all the same */
+	text = repeated("\x1f\x8b\x08", "x", 250, "\n");
+	ck_assert_ptr_nonnull(
+	    strstr(read_series(text, strlen(text), &rows), ": \"???xxx"));
 	free(text);
 }
 END_TEST
@@ -347,6 +352,8 @@ START_TEST(an_unknown_summary_is_refused_and_quoted)
 		{ "metric,SKT\n", layout, "\"metric,SKT\"" },
 		{ "metric,SKT-1\n", layout, "\"metric,SKT-1\"" },
 		{ "metric,SKT1000000\n", layout, "\"metric,SKT1000000\"" },
+		/* one processor twice */
+		{ "metric,CPU3,CPU03\n", layout, "\"metric,CPU3,CPU03\"" },
 		{ "metric\n", layout, "\"metric\"" },
 		{ "metric,SKT0,SKT0\n",
 		    "there is a name twice: ", "\"metric,SKT0,SKT0\"" },
@@ -381,8 +388,8 @@ START_TEST(a_summary_has_a_bounded_number_of_metrics)
 		free(text);
 		text = longer;
 	}
-	ck_assert_ptr_nonnull(
-	    strstr(read_summary(text, &s), "there are too many metrics"));
+	ck_assert_ptr_nonnull(strstr(
+	    read_summary(text, &s), "there are more than 1024 metrics"));
 	ck_assert_uint_eq(s.n_metrics, METRICS_COLUMNS_MAX);
 	metrics_summary_free(&s);
 	free(text);
@@ -535,6 +542,25 @@ START_TEST(a_summary_is_over_what_is_there)
 }
 END_TEST
 
+/* What is at the limits when it is read is not past them when written. */
+START_TEST(a_summary_of_the_largest_numbers_can_be_read)
+{
+	struct metrics_summary s;
+
+	make_directory();
+	ck_assert_str_eq(read_summary(summarized(HEADER "1,,,,1e30,-1e30\n"
+							"2,,,,-1e30,-1e30\n"
+							"3,,,,1e30,-1e30\n"
+							"4,,,,-1e30,-1e30\n"),
+			     &s),
+	    "");
+	ck_assert(s.metrics[0].max == 1e30 && s.metrics[0].stddev == 1e30);
+	ck_assert(s.metrics[1].mean == -1e30 && s.metrics[1].stddev == 0);
+	metrics_summary_free(&s);
+	remove_directory();
+}
+END_TEST
+
 START_TEST(a_summary_of_groups_has_their_means)
 {
 	make_directory();
@@ -563,6 +589,9 @@ START_TEST(a_series_without_a_summary_is_refused)
 		    "or all of processors" },
 		{ HEADER "1,node/0,,,1,2\n",
 		    ": it has a row of the socket or processor \"node/0\", "
+		    "which is no number" },
+		{ HEADER "1,3,,,1,2\n1,03,,,1,2\n",
+		    ": it has a row of the socket or processor \"03\", "
 		    "which is no number" },
 		{ HEADER "1,,,,1,2\n2,,,,1,2,3\n",
 		    ":3: the row has more fields than the header: "
@@ -652,7 +681,9 @@ HARNESS_MAIN("metrics_csv", an_unknown_layout_is_refused_and_quoted,
     an_unknown_summary_is_refused_and_quoted,
     a_summary_has_a_bounded_number_of_metrics, a_summary_is_read_by_its_names,
     a_summary_of_sockets_is_read, the_samples_summaries_come_out,
-    a_summary_is_over_what_is_there, a_summary_of_groups_has_their_means,
-    a_series_without_a_summary_is_refused, only_a_regular_file_is_summarized,
+    a_summary_is_over_what_is_there,
+    a_summary_of_the_largest_numbers_can_be_read,
+    a_summary_of_groups_has_their_means, a_series_without_a_summary_is_refused,
+    only_a_regular_file_is_summarized,
     a_summary_replaces_another_and_is_private,
     where_it_cannot_be_written_the_reason_says_so)
