@@ -16,7 +16,7 @@ AGENTS = 100
 
 tap.needs("SRCDIR", "BUILDDIR")
 try:
-    result = fleet.Fleet(AGENTS, (1, 1)).live()
+    result = fleet.Fleet(AGENTS, (1, 1), 0.5).live()
 except fleet.NotHere as missing:
     tap.skip_all("not installed: %s" % missing)
 except RuntimeError as fault:

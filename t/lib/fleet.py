@@ -6,13 +6,14 @@ news, sends a report until the server has it, and backs off by a random time
 after a failure.  What it would have on its disk outlives its own crashes.
 It runs nothing: a run is a short wait.
 
-    fleet = Fleet(agents=100, interval=(1, 2))
+    fleet = Fleet(agents=100, interval=(1, 1), down=1)
     result = fleet.live()       # a Result
 
 Run by t/e2e/fleet.t and bench/load.
 """
 import asyncio
 import base64
+import bisect
 import collections
 import json
 import os
@@ -224,7 +225,7 @@ class Agent:
         self.disk = Disk()
         self.ran = collections.Counter()     # id: how often
         self.commands = {}                   # id: command_type
-        self.last_success = 0
+        self.answered = []                   # when heartbeats were
         self.tasks = []
         self.begin(random.uniform(0, self.interval))
 
@@ -252,6 +253,11 @@ class Agent:
         """kill -9 of the agent and its start."""
         self.end()
         self.begin(0)
+
+    def back(self, moment):
+        """When it was answered first after this moment, or None."""
+        i = bisect.bisect(self.answered, moment)
+        return self.answered[i] if i < len(self.answered) else None
 
     def is_idle(self):
         return not self.hand and not self.disk.outbox
@@ -302,8 +308,8 @@ class Agent:
         if status != 200:
             self.fleet.note_failure("heartbeat: %d" % status)
             return pace.after_failure(headers)
-        self.last_success = time.monotonic()
-        self.fleet.note_heartbeat(self.last_success - began)
+        self.answered.append(time.monotonic())
+        self.fleet.latencies.append(self.answered[-1] - began)
         pace.failures = 0
         reply = json.loads(body)
         if reply["profiling_command"]:
@@ -423,12 +429,14 @@ def percentile(values, part):
 
 
 class Fleet:
-    def __init__(self, agents, interval, say=lambda text: None):
+    def __init__(self, agents, interval, down, say=lambda text: None):
         """interval: seconds between an agent's heartbeats, least and most;
-        say() is told what happens."""
+        down: seconds between the server's end and its start; say() is told
+        what happens."""
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        self.n, self.interval, self.say = agents, interval, say
+        self.n, self.interval = agents, interval
+        self.down, self.say = down, say
         self.latencies, self.counts = [], collections.Counter()
         self.failures, self.refused = collections.Counter(), []
         self.boot_id = str(uuid.uuid4())
@@ -440,9 +448,6 @@ class Fleet:
         dropped = random.randrange(100) < DROPS
         self.counts["replies dropped"] += dropped
         return dropped
-
-    def note_heartbeat(self, seconds):
-        self.latencies.append((time.monotonic(), seconds))
 
     def note_failure(self, what):
         self.failures[what] += 1
@@ -492,20 +497,20 @@ class Fleet:
         await asyncio.get_running_loop().run_in_executor(
             None, self.appliance.tell, word)
 
-    async def interrupt(self, word, down):
-        """Ends the server so, for a while; seconds until each agent has
-        been answered again, from the moment on that the server listens."""
+    async def interrupt(self, word):
+        """Ends the server so, for a while.  Seconds, from the moment on that
+        it listens again, until half of the agents and all are answered."""
         self.say("server: " + word)
         await self.tell(word)
-        await asyncio.sleep(down)
+        await asyncio.sleep(self.down)
         await self.tell("start")
         began = time.monotonic()
-        await self.until(lambda: all(agent.last_success > began
+        await self.until(lambda: all(agent.back(began)
                                      for agent in self.agents),
                          "all agents to be back")
-        took = time.monotonic() - began
-        self.say("server: all agents are back after %.1f s" % took)
-        return took
+        took = [agent.back(began) - began for agent in self.agents]
+        self.say("server: all agents are back after %.1f s" % max(took))
+        return percentile(took, .5), max(took)
 
     def all_idle(self):
         return all(agent.is_idle() for agent in self.agents)
@@ -514,16 +519,15 @@ class Fleet:
 
     async def story(self):
         everyone = {agent.name: None for agent in self.agents}
-        await self.until(lambda: all(a.last_success for a in self.agents),
+        await self.until(lambda: all(a.answered for a in self.agents),
                          "all agents to be heard")
         first = await self.start()
         self.result.check("a start without names is for each active host",
                           [] if len(first) == self.n else [len(first)])
         going = await self.start(continuous=True, target_hosts=everyone)
         await self.until_share_ran(going, 0.3)
-        steady = self.latencies[:]
-        self.steady = (steady, time.monotonic() - self.began)
-        killed = await self.interrupt("kill", self.interval[0])
+        self.first = self.latencies[:]
+        killed = await self.interrupt("kill")
         second = await self.start(target_hosts=everyone)
         await self.until_share_ran(second, 0.3)
         for agent in self.agents[::20]:
@@ -533,7 +537,7 @@ class Fleet:
                            target_hosts=everyone)
         self.say("stop for all hosts")
         await asyncio.sleep(self.interval[0])
-        ended = await self.interrupt("end", self.interval[0])
+        ended = await self.interrupt("end")
         last = await self.start(target_hosts=everyone)
         await self.until_share_ran(last, 1)
         await self.until(self.all_idle, "the end of all runs and reports")
@@ -544,10 +548,10 @@ class Fleet:
         self.agents = [Agent(self, n) for n in range(self.n)]
         try:
             await self.story()
-            # what is on its way: two more heartbeats of each
-            mark = time.monotonic() + self.interval[1]
+            # what may be on its way comes with one more heartbeat of each
+            mark = time.monotonic()
             await self.until(lambda: self.all_idle() and all(
-                a.last_success > mark for a in self.agents), "rest")
+                a.back(mark) for a in self.agents), "rest")
         finally:
             for agent in self.agents:
                 agent.end()
@@ -623,9 +627,7 @@ class Fleet:
 
     def measure(self):
         line = self.result.line
-        steady, span = self.steady
-        every = [seconds for _, seconds in self.latencies]
-        first = [seconds for _, seconds in steady]
+        every, first = self.latencies, self.first
         line("agents, each at an interval of %g to %g s" % self.interval,
              "%d", self.n)
         line("duration", "%.0f s", self.took)
@@ -636,10 +638,10 @@ class Fleet:
              1000 * percentile(first, .99))
         line("their latency in all, p50 / p99", "%.1f / %.1f ms",
              1000 * percentile(every, .5), 1000 * percentile(every, .99))
-        line("kill -9 of the server: all agents are back after", "%.1f s",
-             self.recovery[0])
-        line("orderly restart: all agents are back after", "%.1f s",
-             self.recovery[1])
+        for what, took in zip(("kill -9 of the server", "orderly restart"),
+                              self.recovery):
+            line(what + ": half / all of the agents are back after",
+                 "%.1f / %.1f s", *took)
         line("commands by their end", "%s", ", ".join(
             "%d %s" % (n, status)
             for status, n in sorted(self.commands.items())))
