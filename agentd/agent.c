@@ -86,6 +86,9 @@ make_paths_absolute(struct options *o, struct reason *why)
 		       make_absolute(&o->ca_file, why) ||
 		       make_absolute(&o->state_dir, why) ||
 		       make_absolute(&o->log_file, why) ||
+		       make_absolute(&o->perfspect_data, why) ||
+		       (*o->host_root && make_absolute(&o->host_root, why)) ||
+		       make_absolute(&o->cgroup, why) ||
 		       make_absolute(&o->pid_file, why)
 		   ? -1
 		   : 0;

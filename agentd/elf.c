@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,13 +29,32 @@ static const struct {
 	{ EM_RISCV, "riscv" },
 };
 
-static const char *
-machine_name(unsigned machine, char text[32])
+/* Both of the releases' machines are so; `uname -m` has other words for
+ * their 32-bit and big-endian kin. */
+static bool
+is_64_bit_little_endian(const struct elf_kind *kind)
 {
+	return kind->ident[EI_CLASS] == ELFCLASS64 &&
+	       kind->ident[EI_DATA] == ELFDATA2LSB;
+}
+
+static const char *
+machine_name(const struct elf_kind *kind, char text[ELF_MACHINE_BYTES])
+{
+	const char *name = NULL;
+	bool other_form =
+	    (kind->machine == EM_X86_64 || kind->machine == EM_AARCH64) &&
+	    !is_64_bit_little_endian(kind);
+
 	for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
-		if (machines[i].machine == machine)
-			return machines[i].name;
-	(void)snprintf(text, 32, "machine type %u", machine);
+		if (machines[i].machine == kind->machine)
+			name = machines[i].name;
+	if (!name)
+		(void)snprintf(
+		    text, ELF_MACHINE_BYTES, "machine type %u", kind->machine);
+	else
+		(void)snprintf(text, ELF_MACHINE_BYTES, "%s%s", name,
+		    other_form ? " of another word size or byte order" : "");
 	return text;
 }
 
@@ -63,9 +83,9 @@ read_kind(int fd, struct elf_kind *kind)
 }
 
 static int
-own_kind(struct elf_kind *kind)
+kind_of(const char *path, struct elf_kind *kind)
 {
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), result;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), result;
 
 	if (fd < 0)
 		return -1;
@@ -75,20 +95,18 @@ own_kind(struct elf_kind *kind)
 }
 
 static int
-compare(const struct elf_kind *kind, const char *name, struct reason *why)
+compare(const struct elf_kind *kind, const char *name, const char *like,
+    struct reason *why)
 {
 	struct elf_kind own;
 
-	if (own_kind(&own))
-		return reason_set(why, "/proc/self/exe cannot be read");
-	if (kind->type != ET_EXEC && kind->type != ET_DYN)
-		return reason_set(why, "%s is ELF, but no executable", name);
+	if (kind_of(like, &own))
+		return reason_set(why, "%s cannot be read", like);
 	if (kind->machine != own.machine) {
-		char here[32], there[32];
+		char here[ELF_MACHINE_BYTES], there[ELF_MACHINE_BYTES];
 
 		return reason_set(why, "%s is a program for %s, this is %s",
-		    name, machine_name(kind->machine, there),
-		    machine_name(own.machine, here));
+		    name, machine_name(kind, there), machine_name(&own, here));
 	}
 	if (kind->ident[EI_CLASS] != own.ident[EI_CLASS] ||
 	    kind->ident[EI_DATA] != own.ident[EI_DATA])
@@ -98,12 +116,12 @@ compare(const struct elf_kind *kind, const char *name, struct reason *why)
 	return 0;
 }
 
-int
-elf_check(const char *path, const char *name, struct reason *why)
+static int
+read_program(const char *path, const char *name, struct elf_kind *kind,
+    struct reason *why)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK),
 	    bad;
-	struct elf_kind kind;
 	struct stat st;
 
 	if (fd < 0)
@@ -112,11 +130,36 @@ elf_check(const char *path, const char *name, struct reason *why)
 		close(fd);
 		return reason_set(why, "%s is not a regular file", name);
 	}
-	bad = read_kind(fd, &kind);
+	bad = read_kind(fd, kind);
 	close(fd);
 	if (bad)
 		return reason_set(why, "%s is not an ELF executable", name);
 	if (!(st.st_mode & S_IXUSR))
 		return reason_set(why, "%s is not executable", name);
-	return compare(&kind, name, why);
+	if (kind->type != ET_EXEC && kind->type != ET_DYN)
+		return reason_set(why, "%s is ELF, but no executable", name);
+	return 0;
+}
+
+int
+elf_machine(const char *path, const char *name,
+    char machine[ELF_MACHINE_BYTES], struct reason *why)
+{
+	struct elf_kind kind;
+
+	if (read_program(path, name, &kind, why))
+		return -1;
+	(void)machine_name(&kind, machine);
+	return 0;
+}
+
+int
+elf_check(
+    const char *path, const char *name, const char *like, struct reason *why)
+{
+	struct elf_kind kind;
+
+	if (read_program(path, name, &kind, why))
+		return -1;
+	return compare(&kind, name, like, why);
 }

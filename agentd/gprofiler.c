@@ -76,34 +76,6 @@ static const struct {
 #define PYSPY_DEFAULT "enabled_fallback"
 #define PYPERF_DEFAULT "enabled"
 
-void
-args_add(struct args *a, const char *format, ...)
-{
-	va_list ap;
-	char *one;
-	int n;
-
-	va_start(ap, format);
-	n = vsnprintf(NULL, 0, format, ap);
-	va_end(ap);
-	one = mem_alloc((size_t)(n < 0 ? 0 : n) + 1, 1);
-	va_start(ap, format);
-	(void)vsnprintf(one, (size_t)(n < 0 ? 0 : n) + 1, format, ap);
-	va_end(ap);
-	a->v = mem_grow(a->v, a->n + 2, sizeof *a->v);
-	a->v[a->n++] = one;
-	a->v[a->n] = NULL;
-}
-
-void
-args_free(struct args *a)
-{
-	for (size_t i = 0; i < a->n; i++)
-		free(a->v[i]);
-	free(a->v);
-	*a = (struct args) { 0 };
-}
-
 static void
 add_extra(struct args *args, const char *const extra[EXTRA_ARGS])
 {
@@ -203,25 +175,6 @@ add_profilers(const struct session *s, struct args *args, struct reason *why)
 	return add_python(s, args, why);
 }
 
-static void
-add_pids(const struct session *s, struct args *args)
-{
-	struct buf list = BUF_INIT(SESSION_PIDS_MAX * 12);
-
-	for (size_t i = 0; i < s->n_pids; i++)
-		buf_fmt(&list, "%s%ld", i ? "," : "", s->pids[i]);
-	args_add(args, "--pids");
-	args_add(args, "%s", buf_text(&list));
-	buf_free(&list);
-}
-
-static void
-add_number(struct args *args, const char *flag, long n)
-{
-	args_add(args, "%s", flag);
-	args_add(args, "%ld", n);
-}
-
 /*
  * gProfiler wants one path after --perfspect-path and tests that it is an
  * executable file; it runs PerfSpect once, for the time given here.
@@ -232,7 +185,7 @@ add_perfspect(
 {
 	args_add(args, "--enable-hw-metrics-collection");
 	args_add(args, "--perfspect-path=%s", perfspect);
-	add_number(args, "--perfspect-duration",
+	args_add_number(args, "--perfspect-duration",
 	    s->duration ? s->duration : SESSION_DURATION_DEFAULT);
 }
 
@@ -248,18 +201,19 @@ gprofiler_args(const struct session *s, const struct gprofiler_paths *paths,
 	args_add(args, "-o");
 	args_add(args, "%s", paths->output);
 	if (s->duration)
-		add_number(args, "-d", s->duration);
+		args_add_number(args, "-d", s->duration);
 	if (s->frequency)
-		add_number(args, "-f", s->frequency);
+		args_add_number(args, "-f", s->frequency);
 	if (s->mode) {
 		args_add(args, "--mode");
 		args_add(args, "%s", s->mode);
 	}
 	if (s->n_pids)
-		add_pids(s, args);
+		args_add_list(args, "--pids", s->pids, s->n_pids);
 	if (s->continuous)
 		args_add(args, "-c");
-	add_number(args, "--max-processes-runtime-profiler", s->max_processes);
+	args_add_number(
+	    args, "--max-processes-runtime-profiler", s->max_processes);
 	if (s->enable_perfspect)
 		add_perfspect(s, paths->perfspect, args);
 	return add_profilers(s, args, why);

@@ -4,21 +4,9 @@
 #ifndef CONSPECT_AGENTD_GPROFILER_H
 #define CONSPECT_AGENTD_GPROFILER_H
 
-#include <stddef.h>
-
+#include "agentd/args.h"
 #include "agentd/options.h"
 #include "agentd/session.h"
-
-/* An argument vector that grows; v ends with NULL once something is in. */
-struct args {
-	char **v;
-	size_t n;
-};
-
-/* Adds one argument. */
-void args_add(struct args *a, const char *format, ...)
-    __attribute__((nonnull, format(printf, 2, 3)));
-void args_free(struct args *a) __attribute__((nonnull));
 
 /* The files of a run. */
 struct gprofiler_paths {

@@ -1,5 +1,6 @@
 /*
- * One POST at a time to the API server, inside a curl multi handle.
+ * One request at a time to the API server, inside a curl multi handle: a POST
+ * of JSON, or a PUT of a file.
  */
 #ifndef CONSPECT_AGENTD_HTTP_H
 #define CONSPECT_AGENTD_HTTP_H
@@ -7,6 +8,7 @@
 #include <curl/curl.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "agentd/options.h"
 #include "core/buf.h"
@@ -20,9 +22,12 @@ struct http_post {
 	CURLM *multi;
 	CURL *easy;
 	struct curl_slist *headers;
-	const char *path; /* what it posts to, under the API server */
+	const char *base; /* the API server */
+	const char *path; /* what it sends to, under the API server */
 	char *url;
-	char *body;  /* of the request under way, else NULL */
+	bool busy;   /* a request is under way */
+	char *body;  /* of it, where it is a POST, else NULL */
+	int file;    /* of it, where it is a PUT, else -1 */
 	size_t room; /* in body: where the own address goes, 0 for nowhere */
 	struct buf reply;
 	char error[CURL_ERROR_SIZE];
@@ -30,15 +35,18 @@ struct http_post {
 
 /* How a request ended. */
 struct http_result {
-	bool ok;           /* status 200; the reply is in post->reply */
+	bool ok;           /* status 200, of a PUT also 201; the reply is in
+			      post->reply */
+	long status;       /* 0: there was no answer */
 	long retry_after;  /* seconds that the server asked for, or 0 */
 	struct reason why; /* when not ok */
 };
 
-/* Sets one up; path and options must live on.  0, or -1 with the reason. */
+/* Sets one up; path (of its POSTs, or NULL) and options must live on.  0, or
+ * -1 with the reason. */
 int http_open(struct http_post *p, CURLM *multi, const struct options *o,
     const char *path, struct reason *why)
-    __attribute__((nonnull, warn_unused_result));
+    __attribute__((nonnull(1, 2, 3, 5), warn_unused_result));
 void http_close(struct http_post *p) __attribute__((nonnull));
 
 /*
@@ -49,10 +57,18 @@ void http_close(struct http_post *p) __attribute__((nonnull));
 int http_send(struct http_post *p, const char *token, char *body, size_t room,
     struct reason *why) __attribute__((nonnull, warn_unused_result));
 
+/*
+ * PUTs the first `bytes` bytes of a file, which it takes and closes, to a
+ * path, which must live on.  Returns 0, or -1 with the reason.
+ */
+int http_send_file(struct http_post *p, const char *token, const char *path,
+    int file, int64_t bytes, struct reason *why)
+    __attribute__((nonnull, warn_unused_result));
+
 static inline bool
 http_is_busy(const struct http_post *p)
 {
-	return p->body != NULL;
+	return p->busy;
 }
 
 /* To be called when curl says that the transfer is done. */

@@ -1,13 +1,10 @@
 #include "agentd/install.h"
 
-#include "agentd/tree.h"
+#include "agentd/fetch.h"
+#include "agentd/workspace.h"
 #include "core/log.h"
 #include "core/mem.h"
 
-#include <ctype.h>
-#include <dirent.h>
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,10 +19,8 @@
 /* A day: more is a mistake. */
 #define TIMEOUT_MAX 86400
 
-/* Private directories begin so; then come the agent's pid and six letters. */
-#define WORKSPACE_PREFIX ".conspect-perfspect."
-
-/* How the child's last line begins; then comes the version or the reason. */
+/* How the child's last line begins.  Then comes the id or "-", the version
+ * and a note for the log, or the reason. */
 #define SAYS_OK "conspect: ok "
 #define SAYS_FAILED "conspect: failed "
 
@@ -39,20 +34,36 @@ static const struct {
 
 /* --- what to install ----------------------------------------------------- */
 
-static char *
-default_url(struct reason *why)
+const char *
+install_release(const char *machine)
 {
-	struct utsname machine = { 0 };
-
-	(void)uname(&machine);
 	for (size_t i = 0; i < sizeof releases / sizeof *releases; i++)
-		if (strcmp(releases[i].machine, machine.machine) == 0)
-			return mem_fmt(RELEASES "%s", releases[i].file);
+		if (strcmp(releases[i].machine, machine) == 0)
+			return releases[i].file;
+	return NULL;
+}
+
+char *
+install_release_url(const char *machine, struct reason *why)
+{
+	const char *file = install_release(machine);
+
+	if (file)
+		return mem_fmt(RELEASES "%s", file);
 	reason_set(why,
 	    "there is no PerfSpect release for %s: set "
 	    "PERFSPECT_DOWNLOAD_URL",
-	    machine.machine);
+	    machine);
 	return NULL;
+}
+
+static char *
+default_url(struct reason *why)
+{
+	struct utsname here = { 0 };
+
+	(void)uname(&here);
+	return install_release_url(here.machine, why);
 }
 
 static const char *
@@ -100,7 +111,6 @@ fill_job(struct install *i, const struct command *c, const struct options *o,
     struct reason *why)
 {
 	const char *given = c->perfspect_url;
-	const char *tmpdir = environment("TMPDIR");
 
 	if (!given)
 		given = environment("PERFSPECT_DOWNLOAD_URL");
@@ -113,87 +123,47 @@ fill_job(struct install *i, const struct command *c, const struct options *o,
 	if (is_on_server(i->job.url, o->api_server)) {
 		i->job.ca_file = mem_copy(o->ca_file);
 		i->job.no_verify = o->no_verify;
+		i->job.proxy = mem_copy(o->proxy);
+	} else {
+		i->job.proxy = mem_copy(o->download_proxy);
 	}
-	i->job.proxy = mem_copy(o->proxy);
 	i->job.timeout_seconds = timeout_seconds();
-	i->directory = mem_copy(tmpdir ? tmpdir : "/tmp");
+	i->job.stall_seconds = FETCH_STALL_SECONDS;
+	i->job.bytes_max = FETCH_BYTES_MAX;
+	i->job.space = PERFSPECT_SPACE;
+	i->directory = mem_copy(workspace_tmpdir());
+	i->job.tmpdir = mem_copy(i->directory);
 	i->job.target = mem_fmt("%s/perfspect", i->directory);
-	i->program = mem_fmt("%s/perfspect", i->job.target);
 	return 0;
 }
 
-/* --- the private directory ----------------------------------------------- */
-
-/* Whether it was made by an agent that is no more. */
-static bool
-is_leftover(const char *directory, const char *name)
-{
-	size_t n = sizeof WORKSPACE_PREFIX - 1;
-	struct stat st;
-	char *path;
-	bool ours;
-	long pid;
-
-	if (strncmp(name, WORKSPACE_PREFIX, n) != 0 ||
-	    !isdigit((unsigned char)name[n]))
-		return false;
-	pid = strtol(name + n, NULL, 10);
-	if (pid == getpid() || kill((pid_t)pid, 0) == 0 || errno != ESRCH)
-		return false;
-	path = mem_fmt("%s/%s", directory, name);
-	ours = lstat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
-	       st.st_uid == geteuid();
-	free(path);
-	return ours;
-}
-
-static void
-remove_leftovers(const char *directory)
-{
-	DIR *dir = opendir(directory);
-	struct dirent *e;
-
-	while (dir && (e = readdir(dir)))
-		if (is_leftover(directory, e->d_name)) {
-			char *path = mem_fmt("%s/%s", directory, e->d_name);
-
-			tree_remove(path);
-			free(path);
-		}
-	if (dir)
-		(void)closedir(dir);
-}
-
-static int
-make_workspace(struct install *i, struct reason *why)
-{
-	remove_leftovers(i->directory);
-	i->workspace = mem_fmt(
-	    "%s/" WORKSPACE_PREFIX "%ld.XXXXXX", i->directory, (long)getpid());
-	if (mkdtemp(i->workspace))
-		return 0;
-	reason_set(why, "temporary directory %s, as user %ld: %s",
-	    i->directory, (long)geteuid(), strerror(errno));
-	free(i->workspace);
-	i->workspace = NULL;
-	return -1;
-}
-
 /* --- the child ----------------------------------------------------------- */
+
+/* What came over the network must not make a last line of its own. */
+static const char *
+one_line(struct reason *text)
+{
+	for (char *c = text->text; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = ' ';
+	return text->text;
+}
 
 /* The child's whole life; its last line is the result. */
 static int
 work(void *context)
 {
 	const struct install *i = context;
-	char version[PERFSPECT_VERSION_BYTES];
+	struct perfspect_result r = { "", "", { "" } };
 	struct reason why = { "" };
 
-	if (perfspect_install(&i->job, i->workspace, version, &why)) {
-		dprintf(STDOUT_FILENO, "\n" SAYS_FAILED "%s\n", why.text);
+	if (perfspect_install(&i->job, i->workspace, &r, &why)) {
+		dprintf(
+		    STDOUT_FILENO, "\n" SAYS_FAILED "%s\n", one_line(&why));
 		return EXIT_FAILURE;
 	}
-	dprintf(STDOUT_FILENO, "\n" SAYS_OK "%s\n", version);
+	dprintf(STDOUT_FILENO, "\n" SAYS_OK "%s %s %s\n", *r.id ? r.id : "-",
+	    r.version, one_line(&r.note));
 	return EXIT_SUCCESS;
 }
 
@@ -205,14 +175,73 @@ install_start(struct install *i, const struct command *c,
 		.body = work, .context = i, .mark = c->id, .log_fd = -1
 	};
 
-	*i = (struct install) { 0 };
-	if (fill_job(i, c, o, why) || make_workspace(i, why))
+	*i = (struct install) { .held = -1 };
+	if (fill_job(i, c, o, why) || workspace_check(i->directory, why))
+		return -1;
+	i->workspace = workspace_make(i->directory, why);
+	if (!i->workspace)
 		return -1;
 	plan.directory = i->workspace;
 	i->deadline_ms = now + i->job.timeout_seconds * 1000;
 	log_info("command %s: PerfSpect from %s into %s", c->id, i->job.url,
 	    i->job.target);
 	return child_start(&i->child, &plan, why);
+}
+
+/* Takes a word and the blank after it off the text; false if it is longer
+ * than size allows for. */
+static bool
+take_word(const char **text, char *word, size_t size)
+{
+	size_t n = strcspn(*text, " ");
+
+	if (n == 0 || n >= size || (*text)[n] != ' ')
+		return false;
+	memcpy(word, *text, n);
+	word[n] = '\0';
+	*text += n + 1;
+	return true;
+}
+
+/* Reads "ID VERSION NOTE".  Returns 0, or -1 when it is something else. */
+static int
+read_success(struct install *i, const char *text)
+{
+	char id[VERSIONS_ID];
+
+	if (!take_word(&text, id, sizeof id) ||
+	    !take_word(&text, i->version, sizeof i->version))
+		return -1;
+	if (strcmp(id, "-") == 0)
+		id[0] = '\0';
+	else if (!versions_is_id(id))
+		return -1;
+	i->program = versions_program(i->job.target, id);
+	log_info("%s: %s", i->program, text);
+	if (*id)
+		i->held = versions_hold(i->job.target, id, &i->fault);
+	return 0;
+}
+
+/* The child has ended: what does that mean? */
+static void
+settle(struct install *i)
+{
+	const char *says = i->child.last;
+	size_t ok = sizeof SAYS_OK - 1, failed = sizeof SAYS_FAILED - 1;
+	char ended[64];
+
+	child_describe(i->child.status, ended);
+	if (i->timed_out)
+		reason_set(&i->fault,
+		    "not done within %ld seconds (PERFSPECT_INSTALL_TIMEOUT), "
+		    "from %s",
+		    i->job.timeout_seconds, i->job.url);
+	else if (strncmp(says, SAYS_FAILED, failed) == 0)
+		reason_set(&i->fault, "%s", says + failed);
+	else if (i->child.status != 0 || strncmp(says, SAYS_OK, ok) != 0 ||
+		 read_success(i, says + ok))
+		reason_set(&i->fault, "the installer %s: %.400s", ended, says);
 }
 
 bool
@@ -222,7 +251,12 @@ install_tick(struct install *i, int64_t now)
 		i->timed_out = true;
 		child_kill(&i->child, now);
 	}
-	return child_tick(&i->child, now);
+	if (!child_tick(&i->child, now))
+		return false;
+	if (!i->settled)
+		settle(i);
+	i->settled = true;
+	return true;
 }
 
 int64_t
@@ -239,37 +273,25 @@ int
 install_result(const struct install *i, char version[PERFSPECT_VERSION_BYTES],
     struct reason *why)
 {
-	const char *says = i->child.last;
-	size_t ok = sizeof SAYS_OK - 1, failed = sizeof SAYS_FAILED - 1;
-	char ended[64];
-
-	if (i->timed_out)
-		return reason_set(why,
-		    "not done within %ld seconds (PERFSPECT_INSTALL_TIMEOUT), "
-		    "from %s",
-		    i->job.timeout_seconds, i->job.url);
-	if (strncmp(says, SAYS_FAILED, failed) == 0)
-		return reason_set(why, "%s", says + failed);
-	child_describe(i->child.status, ended);
-	if (i->child.status != 0 || strncmp(says, SAYS_OK, ok) != 0)
-		return reason_set(
-		    why, "the installer %s: %.400s", ended, says);
-	(void)snprintf(version, PERFSPECT_VERSION_BYTES, "%s", says + ok);
+	if (i->fault.text[0])
+		return reason_set(why, "%s", i->fault.text);
+	(void)snprintf(version, PERFSPECT_VERSION_BYTES, "%s", i->version);
 	return 0;
 }
 
 void
 install_free(struct install *i)
 {
-	if (i->workspace)
-		tree_remove(i->workspace);
-	free(i->workspace);
+	workspace_remove(i->workspace);
+	if (i->held > 0)
+		close(i->held);
 	free(i->directory);
 	free(i->program);
 	free(i->job.url);
 	free(i->job.sha256);
 	free(i->job.ca_file);
 	free(i->job.proxy);
+	free(i->job.tmpdir);
 	free(i->job.target);
 	*i = (struct install) { 0 };
 }

@@ -1,5 +1,5 @@
 /*
- * Puts PerfSpect into $TMPDIR/perfspect, or finds that it is there.
+ * Puts PerfSpect into $TMPDIR/perfspect (versions.h), or finds it there.
  *
  * The work is done by a child process under a deadline, so that nothing
  * about it delays a heartbeat.  It happens in a private directory beside the
@@ -22,10 +22,26 @@ struct install {
 	struct child child;
 	char *workspace;
 	char *directory; /* $TMPDIR */
-	char *program;   /* what to run: $TMPDIR/perfspect/perfspect */
+	/* what to run, once it is over and well: the path of that version,
+	 * which stays what it is until install_free() */
+	char *program;
+	int held;            /* the descriptor that sees to it, or -1 */
+	struct reason fault; /* why it did not go well, "" when it did */
+	char version[PERFSPECT_VERSION_BYTES];
 	int64_t deadline_ms;
 	bool timed_out;
+	bool settled; /* the child's result was read */
 };
+
+/* The file of a release for a machine, by its name in uname(2), or NULL. */
+const char *install_release(const char *machine) __attribute__((nonnull));
+
+/*
+ * The address of the latest release for such a machine: the caller frees it.
+ * NULL and the reason when there is none.
+ */
+char *install_release_url(const char *machine, struct reason *why)
+    __attribute__((nonnull, warn_unused_result));
 
 /*
  * Begins.  The command's own address wins over PERFSPECT_DOWNLOAD_URL, and
@@ -45,7 +61,8 @@ int install_result(const struct install *i,
     char version[PERFSPECT_VERSION_BYTES], struct reason *why)
     __attribute__((nonnull, warn_unused_result));
 
-/* Of one that is over or never began: leaves nothing half-done. */
+/* Of one that is over or never began: leaves nothing half-done, and lets go
+ * of the program. */
 void install_free(struct install *i) __attribute__((nonnull));
 
 #endif

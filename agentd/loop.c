@@ -2,9 +2,12 @@
 
 #include "agentd/child.h"
 #include "agentd/footprint.h"
+#include "agentd/host_settings.h"
 #include "agentd/http.h"
+#include "agentd/limits.h"
 #include "agentd/pace.h"
 #include "agentd/queue.h"
+#include "agentd/spool.h"
 #include "agentd/token.h"
 #include "agentd/wire.h"
 #include "core/clock.h"
@@ -34,12 +37,14 @@ struct loop {
 	char *token;
 	struct run_env env;
 	struct queue *queue;
+	struct spool *spool;
 	CURLM *multi;
 	struct http_post heartbeat, completion;
 	struct pace beat, report_pace;
 	int64_t interval_ms;
 	int64_t report_number; /* of the report under way */
 	bool reports_waiting;  /* the state may hold some */
+	bool report_refused;   /* the last one, by an answer of 4xx */
 	bool news;             /* since the heartbeat under way was made */
 	bool settled;          /* nothing was done since memory was let go */
 	int signals;           /* signalfd */
@@ -106,8 +111,9 @@ read_heartbeat_reply(struct loop *l, int64_t now, struct reason *why)
 	if (wire_read_reply(buf_text(&l->heartbeat.reply),
 		l->heartbeat.reply.len, l->options->api_server, &reply, why))
 		return -1;
-	if (reply.interval)
-		l->interval_ms = (int64_t)reply.interval * 1000;
+	l->interval_ms =
+	    1000 * (int64_t)(reply.interval ? reply.interval
+					    : l->options->heartbeat_interval);
 	if (reply.command)
 		take_command(l, reply.command, now);
 	return 0;
@@ -163,6 +169,7 @@ report_done(struct loop *l, struct http_result *result, int64_t now)
 	if (result->ok)
 		verdict = wire_read_verdict(buf_text(&l->completion.reply),
 		    l->completion.reply.len, &result->why);
+	l->report_refused = result->status >= 400 && result->status < 500;
 	if (verdict < 0) {
 		(void)!state_postpone_report(l->state, l->report_number);
 		pace_failed(&l->report_pace, REPORT_BASE_MS,
@@ -176,9 +183,16 @@ report_done(struct loop *l, struct http_result *result, int64_t now)
 		l->report_pace.next_ms = now + REPORT_BASE_MS;
 		return;
 	}
-	l->report_pace.failures = 0;
-	l->report_pace.why.text[0] = '\0';
-	l->report_pace.next_ms = now;
+	pace_again(&l->report_pace, now);
+}
+
+/* Result files come after all reports, unless it is the report that the
+ * server does not like. */
+static bool
+may_spool(const struct loop *l)
+{
+	return l->ending == GOING_ON &&
+	       (!l->reports_waiting || l->report_refused);
 }
 
 /* --- what waits ---------------------------------------------------------- */
@@ -200,6 +214,8 @@ finish_transfers(struct loop *l, int64_t now)
 		http_finish(post, m->data.result, &result);
 		if (post == &l->heartbeat)
 			heartbeat_done(l, &result, now);
+		else if (post == spool_request(l->spool))
+			spool_done(l->spool, &result, now);
 		else
 			report_done(l, &result, now);
 	}
@@ -216,6 +232,7 @@ start_transfers(struct loop *l, int64_t now)
 	if (l->reports_waiting && !http_is_busy(&l->completion) &&
 	    now >= l->report_pace.next_ms)
 		send_report(l, now);
+	spool_step(l->spool, l->token, may_spool(l), now);
 }
 
 /* The least of the times at which something is due. */
@@ -223,7 +240,10 @@ static int64_t
 next_time(const struct loop *l)
 {
 	int64_t next = queue_next_ms(l->queue);
+	int64_t spool = spool_next_ms(l->spool, may_spool(l));
 
+	if (spool < next)
+		next = spool;
 	if (l->ending == GOING_ON && !http_is_busy(&l->heartbeat) &&
 	    l->beat.next_ms < next)
 		next = l->beat.next_ms;
@@ -326,6 +346,7 @@ step(struct loop *l)
 	if (queue_tick(l->queue, now)) {
 		l->news = true;
 		expect_reports(l, now);
+		spool_wake(l->spool);
 	}
 	start_transfers(l, now);
 	if (l->ending != GOING_ON)
@@ -355,6 +376,7 @@ report_cut_off(struct loop *l)
 			(clock_now_ms() - received) / 1000))
 			break;
 	}
+	host_settings_put_back(l->options->host_root, l->options->state_dir);
 	l->reports_waiting = true;
 }
 
@@ -390,6 +412,20 @@ open_signals(struct loop *l, struct reason *why)
 	return 0;
 }
 
+static void
+find_cgroup(struct loop *l)
+{
+	struct reason why;
+
+	l->env.cgroup = limits_find_cgroup(l->options, &why);
+	if (l->env.cgroup)
+		log_info("runs get cgroups in %s", l->env.cgroup);
+	else
+		log_info("runs get no cgroup: %s; they are limited by "
+			 "rlimits and nice",
+		    why.text);
+}
+
 static int
 open_loop(struct loop *l, struct reason *why)
 {
@@ -403,6 +439,10 @@ open_loop(struct loop *l, struct reason *why)
 	    http_open(&l->completion, l->multi, l->options,
 		WIRE_COMPLETION_PATH, why))
 		return -1;
+	find_cgroup(l);
+	l->spool = spool_open(l->options, l->state, l->multi, why);
+	if (!l->spool)
+		return -1;
 	l->queue = queue_new(&l->env);
 	return 0;
 }
@@ -414,10 +454,12 @@ close_loop(struct loop *l)
 		http_close(&l->heartbeat);
 	if (l->completion.multi)
 		http_close(&l->completion);
+	spool_close(l->spool);
 	(void)curl_multi_cleanup(l->multi);
 	queue_free(l->queue);
 	if (l->signals >= 0)
 		close(l->signals);
+	free(l->env.cgroup);
 	free(l->token);
 }
 
@@ -428,7 +470,7 @@ loop_run(const struct options *o, struct state *state, char *token,
 	struct loop l = { .options = o,
 		.state = state,
 		.token = token,
-		.env = { o, token, state },
+		.env = { .options = o, .token = token, .state = state },
 		.interval_ms = (int64_t)o->heartbeat_interval * 1000,
 		.signals = -1 };
 	int result = open_loop(&l, why);

@@ -15,14 +15,24 @@ struct options {
 	char *server_host;    /* where gProfiler uploads to, or NULL */
 	char *host_name;      /* as reported; the kernel's by default */
 	char *ca_file;        /* PEM, for the API server, or NULL */
-	char *proxy;          /* for all requests, or NULL */
+	char *proxy;          /* to the API server, or NULL */
+	char *download_proxy; /* to elsewhere, for PerfSpect, or NULL */
 	char *state_dir;      /* holds the database and the runs */
 	char *gprofiler_path; /* a name is looked up in PATH */
 	char *log_file;       /* NULL: syslog */
 	char *pid_file;       /* NULL: none */
+	char *host_root; /* where the host's /proc and /sys are, "" here */
+	char *perfspect_data;    /* where gProfiler has PerfSpect write */
+	char *cgroup;            /* to make the runs' cgroups in, or NULL */
 	long heartbeat_interval; /* seconds */
-	bool no_verify;          /* accept any certificate of the API server */
-	bool foreground;         /* do not become a daemon */
+	long cpu_limit;      /* of a run, percent of one core, 0 for none */
+	long memory_limit;   /* of a run, MiB, 0 for none */
+	long min_free;       /* of the state directory's disk, MiB */
+	long spool_max_mib;  /* files of all runs */
+	long spool_max_days; /* files that could not be delivered */
+	long keep_runs_days; /* files that were delivered */
+	bool no_verify;      /* accept any certificate of the API server */
+	bool foreground;     /* do not become a daemon */
 };
 
 enum options_outcome {

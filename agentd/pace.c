@@ -47,6 +47,14 @@ pace_succeeded(struct pace *p, int64_t interval_ms, int64_t now)
 }
 
 void
+pace_again(struct pace *p, int64_t now)
+{
+	p->failures = 0;
+	p->why.text[0] = '\0';
+	p->next_ms = now;
+}
+
+void
 pace_failed(struct pace *p, int64_t base_ms, int64_t retry_after_ms,
     const struct reason *why, int64_t now)
 {

@@ -34,6 +34,9 @@ void pace_began(struct pace *p, int64_t now) __attribute__((nonnull));
 void pace_succeeded(struct pace *p, int64_t interval_ms, int64_t now)
     __attribute__((nonnull));
 
+/* The request went well and another one waits: no time between them. */
+void pace_again(struct pace *p, int64_t now) __attribute__((nonnull));
+
 /*
  * It did not.  The reason is logged when it is another one than before.
  * retry_after_ms is what the server asked for, or 0.

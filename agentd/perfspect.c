@@ -1,210 +1,196 @@
 #include "agentd/perfspect.h"
 
-#include "agentd/child.h"
 #include "agentd/elf.h"
 #include "agentd/fetch.h"
-#include "agentd/tree.h"
 #include "agentd/unpack.h"
-#include "core/clock.h"
 #include "core/mem.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
-/* `--version` answers at once; a program of 100 MB on a slow disk later. */
-#define VERSION_MS 30000
-/* A download in which nothing comes for so long is broken off. */
-#define STALL_SECONDS 30L
+/* A shell that does nothing. */
+#define TRIAL_MS 10000
 
-/* In the target: the digest of the archive that it came from. */
-#define DIGEST_FILE ".conspect-sha256"
+/* Beside the program: what it answered when it was asked for its version. */
+#define VERSION_FILE ".conspect-version"
 
-static const char VERSION_PREFIX[] = "perfspect version ";
+/* --- its version, noted -------------------------------------------------- */
 
-/* --- asking it for its version ------------------------------------------- */
-
-static int
-run_version(void *context)
+/* The path of the note beside a program; the caller frees it. */
+static char *
+note_path(const char *program)
 {
-	char program[] = "perfspect", flag[] = "--version";
-	char *argv[] = { program, flag, NULL };
+	int n = (int)(strrchr(program, '/') - program);
 
-	(void)execv(context, argv);
-	dprintf(STDERR_FILENO, "%s\n", strerror(errno));
-	return 126; /* as a shell says of what cannot be run */
-}
-
-static void
-wait_for(struct child *c, int64_t deadline)
-{
-	int fds[CHILD_FDS];
-
-	for (;;) {
-		struct pollfd wait[CHILD_FDS];
-		int64_t now = clock_mono_ms(), next;
-		size_t n;
-
-		if (child_tick(c, now))
-			return;
-		if (now >= deadline)
-			child_kill(c, now);
-		next = child_next_ms(c);
-		next = next < deadline || now >= deadline ? next : deadline;
-		n = child_fds(c, fds);
-		for (size_t i = 0; i < n; i++)
-			wait[i] = (struct pollfd) { fds[i], POLLIN, 0 };
-		now = clock_mono_ms();
-		(void)poll(wait, n, next > now ? (int)(next - now) : 0);
-	}
+	return mem_fmt("%.*s/" VERSION_FILE, n, program);
 }
 
 static int
-read_version(const struct child *c, const char *program,
-    char version[PERFSPECT_VERSION_BYTES], struct reason *why)
+write_note(const char *program, const char *version, struct reason *why)
 {
-	size_t n = sizeof VERSION_PREFIX - 1;
-	char ended[64];
-
-	child_describe(c->status, ended);
-	if (WIFSIGNALED(c->status) && WTERMSIG(c->status) == SIGKILL)
-		return reason_set(why,
-		    "%s --version did not answer within %d seconds", program,
-		    VERSION_MS / 1000);
-	if (WIFEXITED(c->status) && WEXITSTATUS(c->status) == 126)
-		return reason_set(why,
-		    "%s cannot be run by user %ld: %.200s (does its "
-		    "directory allow execution?)",
-		    program, (long)geteuid(), c->last);
-	if (c->status != 0)
-		return reason_set(
-		    why, "%s --version %s: %.200s", program, ended, c->last);
-	if (strncmp(c->last, VERSION_PREFIX, n) != 0 || !c->last[n] ||
-	    strlen(c->last + n) >= PERFSPECT_VERSION_BYTES)
-		return reason_set(why,
-		    "%s --version answered \"%.200s\" and no version", program,
-		    c->last);
-	(void)snprintf(version, PERFSPECT_VERSION_BYTES, "%s", c->last + n);
-	return 0;
-}
-
-int
-perfspect_version(const char *program, const char *directory,
-    char version[PERFSPECT_VERSION_BYTES], struct reason *why)
-{
-	char *copy = mem_copy(program);
-	struct child_plan plan = { .body = run_version,
-		.context = copy,
-		.directory = directory,
-		.log_fd = -1 };
-	struct child c;
-	int result = child_start(&c, &plan, why);
-
-	if (result == 0) {
-		wait_for(&c, clock_mono_ms() + VERSION_MS);
-		result = read_version(&c, program, version, why);
-	}
-	free(copy);
-	return result;
-}
-
-/* --- what is there already ----------------------------------------------- */
-
-enum target { TARGET_ABSENT, TARGET_OURS };
-
-static bool
-is_private(const struct stat *st)
-{
-	return st->st_uid == geteuid() && !(st->st_mode & (S_IWGRP | S_IWOTH));
-}
-
-/*
- * What root runs must be in a directory that nobody else can change, in
- * particular not one that another user put into /tmp before.
- */
-static int
-look_at_target(const char *target, struct reason *why)
-{
-	struct stat st;
-
-	if (lstat(target, &st))
-		return errno == ENOENT ? (int)TARGET_ABSENT
-				       : reason_set(why, "%s: %s", target,
-					     strerror(errno));
-	if (S_ISLNK(st.st_mode))
-		return reason_set(why,
-		    "%s is a link: remove it, it is not followed", target);
-	if (!S_ISDIR(st.st_mode))
-		return reason_set(
-		    why, "%s is not a directory: remove it", target);
-	if (st.st_uid != geteuid())
-		return reason_set(why,
-		    "%s belongs to user %ld, not to %ld: remove it", target,
-		    (long)st.st_uid, (long)geteuid());
-	if (!is_private(&st))
-		return reason_set(why,
-		    "%s can be written by other users (mode %04o): remove it",
-		    target, (unsigned)(st.st_mode & 07777));
-	return TARGET_OURS;
-}
-
-/* Whether the archive that the target came from had this digest. */
-static bool
-has_digest(const char *target, const char *sha256)
-{
-	char *path = mem_fmt("%s/" DIGEST_FILE, target);
-	char text[FETCH_SHA256_TEXT] = "";
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-
-	if (fd >= 0)
-		close(fd);
-	free(path);
-	return n == sizeof text - 1 && strcasecmp(text, sha256) == 0;
-}
-
-static bool
-is_usable(const struct perfspect_job *job, const char *workspace,
-    char version[PERFSPECT_VERSION_BYTES])
-{
-	char *program = mem_fmt("%s/perfspect", job->target);
-	struct reason ignored; /* it is then installed anew */
-	struct stat st;
-	bool ok =
-	    lstat(program, &st) == 0 && is_private(&st) &&
-	    elf_check(program, program, &ignored) == 0 &&
-	    (!job->sha256 || has_digest(job->target, job->sha256)) &&
-	    perfspect_version(program, workspace, version, &ignored) == 0;
-
-	free(program);
-	return ok;
-}
-
-/* --- putting a new one there --------------------------------------------- */
-
-static int
-write_digest(const char *tree, const char *sha256, struct reason *why)
-{
-	char *path = mem_fmt("%s/" DIGEST_FILE, tree);
+	char *path = note_path(program);
 	int fd = open(
 	    path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-	size_t n = strlen(sha256);
-	bool ok = fd >= 0 && write(fd, sha256, n) == (ssize_t)n;
+	size_t n = strlen(version);
+	bool ok = fd >= 0 && write(fd, version, n) == (ssize_t)n;
 
 	if (fd >= 0)
 		ok = close(fd) == 0 && ok;
 	if (!ok)
-		reason_set(why, "%s: %s", path, strerror(errno));
+		reason_set(why, "%s, as user %ld: %s", path, (long)geteuid(),
+		    strerror(errno));
 	free(path);
 	return ok ? 0 : -1;
 }
+
+/* "" where there is none. */
+static void
+read_note(const char *program, char version[PERFSPECT_VERSION_BYTES])
+{
+	char *path = note_path(program);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	ssize_t n =
+	    fd < 0 ? -1 : read(fd, version, PERFSPECT_VERSION_BYTES - 1);
+
+	version[n > 0 ? n : 0] = '\0';
+	if (fd >= 0)
+		close(fd);
+	free(path);
+}
+
+int
+perfspect_look(
+    const char *target, struct perfspect_note *note, struct reason *why)
+{
+	int there = versions_look(target, why);
+	char *program;
+	struct stat st;
+
+	*note = (struct perfspect_note) { false, "", "" };
+	if (there != VERSIONS_THERE)
+		return there < 0 ? -1 : 0;
+	if (!versions_last(target, note->sha256))
+		return 0;
+	program = versions_program(target, note->sha256);
+	note->there = lstat(program, &st) == 0 && S_ISREG(st.st_mode);
+	if (note->there && *note->sha256)
+		read_note(program, note->version);
+	free(program);
+	return 0;
+}
+
+/* --- what is there already ----------------------------------------------- */
+
+static bool
+is_usable(const char *program, const char *workspace,
+    char version[PERFSPECT_VERSION_BYTES])
+{
+	struct reason ignored; /* it is then installed anew */
+	struct stat st;
+
+	return lstat(program, &st) == 0 && st.st_uid == geteuid() &&
+	       !(st.st_mode & (S_IWGRP | S_IWOTH)) &&
+	       elf_check(program, program, ELF_OURSELVES, &ignored) == 0 &&
+	       perfspect_version(program, workspace, version, &ignored) == 0;
+}
+
+/* The version that would do: the pinned one, else the last. */
+static bool
+find_wanted(const struct perfspect_job *job, char id[VERSIONS_ID])
+{
+	if (!job->sha256)
+		return versions_last(job->target, id);
+	for (size_t i = 0; i < VERSIONS_ID; i++) {
+		char c = job->sha256[i];
+
+		id[i] = c >= 'A' && c <= 'F' ? (char)(c - 'A' + 'a') : c;
+		if (!c)
+			break;
+	}
+	id[VERSIONS_ID - 1] = '\0';
+	return versions_is_id(id);
+}
+
+static bool
+use_what_is_there(const struct perfspect_job *job, const char *workspace,
+    struct perfspect_result *result, bool *broken)
+{
+	bool found = find_wanted(job, result->id), usable;
+	char *program = versions_program(job->target, result->id);
+
+	usable = found && is_usable(program, workspace, result->version);
+	/* a file that was put there by hand is in the way */
+	*broken = found && !*result->id && !usable;
+	reason_set(&result->note, "it was there already");
+	free(program);
+	return usable;
+}
+
+/* --- before anything is fetched ------------------------------------------ */
+
+static int
+check_space(const struct perfspect_job *job, struct reason *why)
+{
+	struct statvfs fs;
+	uint64_t there;
+
+	if (statvfs(job->tmpdir, &fs))
+		return reason_set(why, "%s: %s", job->tmpdir, strerror(errno));
+	/* root may use what is kept back from others */
+	there = (geteuid() == 0 ? fs.f_bfree : fs.f_bavail) * fs.f_frsize;
+	if (there >= (uint64_t)job->space)
+		return 0;
+	return reason_set(why,
+	    "temporary directory %s, as user %ld: %llu bytes are free, %lld "
+	    "are needed: make room, or set TMPDIR to another directory",
+	    job->tmpdir, (long)geteuid(), (unsigned long long)there,
+	    (long long)job->space);
+}
+
+static int
+write_trial(const char *path, struct reason *why)
+{
+	static const char text[] = "#!/bin/sh\nexit 0\n";
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+	bool ok =
+	    fd >= 0 && write(fd, text, sizeof text - 1) == sizeof text - 1;
+
+	if (!ok)
+		reason_set(why, "%s, as user %ld: %s", path, (long)geteuid(),
+		    strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return ok ? 0 : -1;
+}
+
+/* A file system may forbid it (noexec), and so may a security module. */
+static int
+check_execution(
+    const struct perfspect_job *job, const char *workspace, struct reason *why)
+{
+	char *path = mem_fmt("%s/trial", workspace);
+	struct child c;
+	int result = -1;
+
+	if (write_trial(path, why) == 0)
+		result = version_ask(&c, path, workspace, TRIAL_MS, why);
+	free(path);
+	if (result || c.status == 0)
+		return result;
+	return reason_set(why,
+	    "temporary directory %s, as user %ld: a file in it cannot be run "
+	    "(%.200s): mount it without noexec, or set TMPDIR to another "
+	    "directory",
+	    job->tmpdir, (long)geteuid(), c.last);
+}
+
+/* --- putting a new one there --------------------------------------------- */
 
 static int
 check_tree(const char *tree, const char *workspace,
@@ -216,91 +202,61 @@ check_tree(const char *tree, const char *workspace,
 	if (access(program, F_OK))
 		result = reason_set(
 		    why, "the archive holds no perfspect/perfspect");
-	else if (elf_check(program, "perfspect/perfspect", why))
+	else if (elf_check(program, "perfspect/perfspect", ELF_OURSELVES, why))
+		result = -1;
+	else if (perfspect_version(program, workspace, version, why))
 		result = -1;
 	else
-		result = perfspect_version(program, workspace, version, why);
+		result = write_note(program, version, why);
 	free(program);
 	return result;
 }
 
 static int
-sync_parent(const char *target)
-{
-	char *parent = mem_fmt("%s/..", target);
-	int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC), result;
-
-	free(parent);
-	if (fd < 0)
-		return -1;
-	result = fsync(fd);
-	close(fd);
-	return result;
-}
-
-/* In one step: whoever looks finds the old one or the new one, whole. */
-static int
-move_into_place(const char *tree, const char *target, struct reason *why)
-{
-	if (chmod(tree, 0755) || tree_sync(tree))
-		return reason_set(why, "%s: %s", tree, strerror(errno));
-	if (renameat2(AT_FDCWD, tree, AT_FDCWD, target, RENAME_NOREPLACE) == 0)
-		return sync_parent(target)
-			   ? reason_set(why, "%s: %s", target, strerror(errno))
-			   : 0;
-	if (errno != EEXIST)
-		return reason_set(why, "%s: %s", target, strerror(errno));
-	if (look_at_target(target, why) < 0) /* made in the meantime */
-		return -1;
-	if (renameat2(AT_FDCWD, tree, AT_FDCWD, target, RENAME_EXCHANGE) ||
-	    sync_parent(target))
-		return reason_set(why, "%s: %s", target, strerror(errno));
-	return 0;
-}
-
-static int
 fetch(const struct perfspect_job *job, const char *part,
-    char sha256[FETCH_SHA256_TEXT], struct reason *why)
+    struct perfspect_result *result, struct reason *why)
 {
 	struct fetch_job fetch_job = { .url = job->url,
 		.path = part,
 		.sha256 = job->sha256,
-		.ca_file = job->ca_file,
-		.proxy = job->proxy,
-		.no_verify = job->no_verify,
+		.peer = { job->ca_file, job->proxy, job->no_verify },
 		.total_seconds = job->timeout_seconds,
-		.stall_seconds = STALL_SECONDS };
+		.stall_seconds = job->stall_seconds,
+		.bytes_max = job->bytes_max };
+	struct fetch_result fetched;
 
-	return fetch_archive(&fetch_job, sha256, why);
+	if (fetch_archive(&fetch_job, &fetched, why))
+		return -1;
+	memcpy(result->id, fetched.sha256, VERSIONS_ID);
+	reason_set(&result->note, "fetched from %.300s, %.500s", job->url,
+	    fetched.note.text);
+	return 0;
 }
 
 static int
 unpack(const char *part, const char *unpacked, struct reason *why)
 {
-	struct reason inner;
-
 	if (mkdir(unpacked, 0700))
-		return reason_set(why, "%s: %s", unpacked, strerror(errno));
-	if (unpack_archive(part, unpacked, &inner))
-		return reason_set(why, "%s", inner.text);
-	return 0;
+		return reason_set(why, "%s, as user %ld: %s", unpacked,
+		    (long)geteuid(), strerror(errno));
+	return unpack_archive(part, unpacked, why);
 }
 
 static int
 install_new(const struct perfspect_job *job, const char *workspace,
-    char version[PERFSPECT_VERSION_BYTES], struct reason *why)
+    struct perfspect_result *r, struct reason *why)
 {
 	char *part = mem_fmt("%s/perfspect.tgz.part", workspace);
 	char *unpacked = mem_fmt("%s/unpacked", workspace);
 	char *tree = mem_fmt("%s/perfspect", unpacked);
-	char sha256[FETCH_SHA256_TEXT];
 	int result = -1;
 
-	if (fetch(job, part, sha256, why) == 0 &&
+	if (check_space(job, why) == 0 &&
+	    check_execution(job, workspace, why) == 0 &&
+	    fetch(job, part, r, why) == 0 &&
 	    unpack(part, unpacked, why) == 0 &&
-	    check_tree(tree, workspace, version, why) == 0 &&
-	    write_digest(tree, sha256, why) == 0)
-		result = move_into_place(tree, job->target, why);
+	    check_tree(tree, workspace, r->version, why) == 0)
+		result = versions_add(job->target, r->id, tree, why);
 	free(part);
 	free(unpacked);
 	free(tree);
@@ -309,13 +265,16 @@ install_new(const struct perfspect_job *job, const char *workspace,
 
 int
 perfspect_install(const struct perfspect_job *job, const char *workspace,
-    char version[PERFSPECT_VERSION_BYTES], struct reason *why)
+    struct perfspect_result *result, struct reason *why)
 {
-	int there = look_at_target(job->target, why);
+	int there = versions_look(job->target, why);
+	bool broken = false;
 
 	if (there < 0)
 		return -1;
-	if (there == TARGET_OURS && is_usable(job, workspace, version))
-		return 0;
-	return install_new(job, workspace, version, why);
+	if (!(there == VERSIONS_THERE &&
+		use_what_is_there(job, workspace, result, &broken)) &&
+	    install_new(job, workspace, result, why))
+		return -1;
+	return versions_use(job->target, result->id, broken, workspace, why);
 }

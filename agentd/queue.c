@@ -153,7 +153,7 @@ replaces(const struct command *c, const struct command *earlier)
 	if (slot_of(c) == SLOT_CONTINUOUS)
 		return true;
 	return c->session.is_rest && earlier->session.n_pids > 0 &&
-	       session_covered(&c->session, &earlier->session);
+	       session_is_part(&c->session, &earlier->session);
 }
 
 /* In front of the line, or at its end. */
@@ -195,14 +195,6 @@ take_start(struct queue *q, struct command *c, int64_t now)
 
 /* --- stops --------------------------------------------------------------- */
 
-/* Whether this stop leaves nothing of that start. */
-static bool
-stops(const struct command *stop, const struct command *start)
-{
-	return stop->session.whole_host_stop ||
-	       session_covered(&start->session, &stop->session);
-}
-
 static void
 stop_waiting(struct queue *q, const struct command *stop, const char *why)
 {
@@ -210,36 +202,74 @@ stop_waiting(struct queue *q, const struct command *stop, const char *why)
 		struct line old = q->waiting[s], *line = &q->waiting[s];
 
 		line->n = 0;
-		for (size_t i = 0; i < old.n; i++)
-			if (stops(stop, old.of[i]))
-				dismiss(q, old.of[i], "stopped", why);
+		for (size_t i = 0; i < old.n; i++) {
+			struct command *c = old.of[i];
+			enum session_cut cut =
+			    session_cut(&c->session, &stop->session);
+
+			if (cut == SESSION_NARROWED)
+				session_narrow(&c->session, &stop->session);
+			if (cut == SESSION_ENDED)
+				dismiss(q, c, "stopped", why);
 			else
-				line->of[line->n++] = old.of[i];
+				line->of[line->n++] = c;
+		}
 	}
 }
 
-/* Ends the runs; returns how many the stop then waits for. */
-static size_t
-stop_running(struct queue *q, struct stop *stop, const char *why, int64_t now)
+/* What a stop has met among the runs. */
+struct met {
+	size_t ending; /* for these it waits */
+	size_t narrowed;
+	const struct command *undivided; /* one of these, or NULL */
+};
+
+static void
+stop_run(struct stop *stop, enum slot s, struct run *r, const char *why,
+    struct met *met, int64_t now)
 {
-	size_t n = 0;
+	const struct command *start = run_command(r);
 
-	for (size_t s = 0; s < SLOT__MAX; s++) {
-		struct run *r = q->running[s];
-
-		if (!r || !stops(stop->command, run_command(r)))
-			continue;
+	switch (session_cut(&start->session, &stop->command->session)) {
+	case SESSION_UNTOUCHED:
+		break;
+	case SESSION_NARROWED:
+		run_narrow(r, stop->command, now);
+		met->narrowed++;
+		break;
+	case SESSION_UNDIVIDED:
+		met->undivided = start;
+		break;
+	case SESSION_ENDED:
 		run_end(r, why, false, now);
-		memcpy(stop->waits_for[s], run_command(r)->id, UUID_TEXT);
-		n++;
+		memcpy(stop->waits_for[s], start->id, UUID_TEXT);
+		met->ending++;
+		break;
 	}
-	return n;
+}
+
+/* Nothing was to be stopped, or nothing could be. */
+static void
+finish_stop(struct queue *q, struct command *c, const struct met *met)
+{
+	struct reason why;
+
+	if (met->narrowed || !met->undivided) {
+		dismiss(q, c, "completed", NULL);
+		return;
+	}
+	reason_set(&why,
+	    "%s profiles the whole host: no single process can be taken out "
+	    "of it; stop the host to end it",
+	    met->undivided->id);
+	dismiss(q, c, "failed", why.text);
 }
 
 static void
 take_stop(struct queue *q, struct command *c, int64_t now)
 {
 	struct stop stop = { .command = c };
+	struct met met = { 0 };
 	struct reason why;
 
 	if (q->n_stops == QUEUE_STOPS_MAX) {
@@ -248,10 +278,13 @@ take_stop(struct queue *q, struct command *c, int64_t now)
 	}
 	reason_set(&why, "stopped by %s", c->id);
 	stop_waiting(q, c, why.text);
-	if (stop_running(q, &stop, why.text, now))
+	for (enum slot s = 0; s < SLOT__MAX; s++)
+		if (q->running[s])
+			stop_run(&stop, s, q->running[s], why.text, &met, now);
+	if (met.ending)
 		q->stops[q->n_stops++] = stop;
 	else
-		dismiss(q, c, "completed", NULL);
+		finish_stop(q, c, &met);
 }
 
 /* The run in a slot is over: stops that waited only for it are done. */
@@ -292,7 +325,7 @@ queue_take(struct queue *q, struct command *c, int64_t now)
 }
 
 static void
-tick_slot(struct queue *q, enum slot s, int64_t now)
+tick_run(struct queue *q, enum slot s, int64_t now)
 {
 	struct run *r = q->running[s];
 
@@ -301,11 +334,61 @@ tick_slot(struct queue *q, enum slot s, int64_t now)
 		release_stops(q, run_command(r)->id);
 		run_free(r);
 	}
-	if (!q->running[s] && q->waiting[s].n) {
-		q->running[s] =
-		    run_start(q->env, take_first(&q->waiting[s]), now);
-		q->changed = true;
+}
+
+/* --- side by side, or one after the other -------------------------------- */
+
+/* What the first in a line needs, 0 without one. */
+static unsigned
+first_needs(const struct queue *q, enum slot s)
+{
+	const struct line *line = &q->waiting[s];
+
+	return line->n ? profiler_needs(q->env->options, &line->of[0]->session)
+		       : 0;
+}
+
+static void
+begin_first(struct queue *q, enum slot s, int64_t now)
+{
+	q->running[s] = run_start(q->env, take_first(&q->waiting[s]), now);
+	q->changed = true;
+}
+
+/* The continuous run gives way to ad-hoc ones that need what it needs. */
+static void
+begin_ad_hoc(struct queue *q, int64_t now)
+{
+	struct run *continuous = q->running[SLOT_CONTINUOUS];
+	struct line *line = &q->waiting[SLOT_AD_HOC];
+	struct reason why;
+
+	if (q->running[SLOT_AD_HOC] || line->n == 0)
+		return;
+	if (continuous &&
+	    (run_needs(continuous) & first_needs(q, SLOT_AD_HOC))) {
+		reason_set(&why, "for %s", line->of[0]->id);
+		run_pause(continuous, why.text, now);
+		if (!run_is_paused(continuous))
+			return;
 	}
+	begin_first(q, SLOT_AD_HOC, now);
+}
+
+/* It begins, or goes on, once no ad-hoc run is in its way. */
+static void
+begin_continuous(struct queue *q, int64_t now)
+{
+	struct run *continuous = q->running[SLOT_CONTINUOUS];
+	struct run *ad_hoc = q->running[SLOT_AD_HOC];
+	unsigned taken =
+	    ad_hoc ? run_needs(ad_hoc) : first_needs(q, SLOT_AD_HOC);
+
+	if (continuous && !(run_needs(continuous) & taken))
+		run_resume(continuous, now);
+	else if (!continuous && q->waiting[SLOT_CONTINUOUS].n &&
+		 !(first_needs(q, SLOT_CONTINUOUS) & taken))
+		begin_first(q, SLOT_CONTINUOUS, now);
 }
 
 bool
@@ -314,7 +397,9 @@ queue_tick(struct queue *q, int64_t now)
 	bool changed;
 
 	for (enum slot s = 0; s < SLOT__MAX; s++)
-		tick_slot(q, s, now);
+		tick_run(q, s, now);
+	begin_ad_hoc(q, now);
+	begin_continuous(q, now);
 	if (q->n_unwritten)
 		retry_reports(q, now);
 	changed = q->changed;
@@ -389,10 +474,11 @@ queue_next_ms(const struct queue *q)
 {
 	int64_t next = q->n_unwritten ? q->retry_ms : INT64_MAX;
 
+	/* what waits begins when a run ends: queue_tick() has seen to the
+	 * rest */
 	for (size_t s = 0; s < SLOT__MAX; s++) {
-		int64_t at = q->running[s]     ? run_next_ms(q->running[s])
-			     : q->waiting[s].n ? 0
-					       : INT64_MAX;
+		int64_t at =
+		    q->running[s] ? run_next_ms(q->running[s]) : INT64_MAX;
 
 		if (at < next)
 			next = at;

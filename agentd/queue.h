@@ -2,9 +2,13 @@
  * Which command runs when.
  *
  * One slot for the continuous run, one for an ad-hoc run.  A new continuous
- * start replaces the continuous run; an ad-hoc start waits for its slot.  A
- * stop comes before all: it takes what waits, ends what runs, and is itself
- * completed once that has ended.
+ * start replaces the continuous run; an ad-hoc start waits for its slot.
+ * Both run side by side unless they need the same profiler: then the
+ * continuous run is paused until the ad-hoc one has ended.
+ *
+ * A stop comes before all: it takes what waits, ends what runs, and is itself
+ * completed once that has ended.  A stop of some processes takes these out
+ * of what waits and runs, and the others go on.
  */
 #ifndef CONSPECT_AGENTD_QUEUE_H
 #define CONSPECT_AGENTD_QUEUE_H

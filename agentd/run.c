@@ -1,28 +1,19 @@
 #include "agentd/run.h"
 
-#include "agentd/child.h"
-#include "agentd/gprofiler.h"
 #include "agentd/install.h"
 #include "agentd/wire.h"
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/mem.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* gProfiler starts its profilers before, and writes its files after, the
  * session's own time. */
 #define GRACE_MS 120000
-/* What is kept of the profiler's output. */
-#define LOG_BYTES_MAX (1024 * 1024)
 /* A report that cannot be written (a full disk) is tried again. */
 #define REPORT_RETRY_MS 5000
 
@@ -36,15 +27,21 @@ struct run {
 	struct command *command;
 	enum state_phase phase;
 	struct install install;
-	struct child child;
-	int64_t began_ms, deadline_ms;
-	int64_t report_ms; /* when the report may be written, again */
-	char *directory, *results;
+	struct profiler profiler;
+	bool paused;         /* no part may begin */
+	bool part_runs;      /* one is under way, or being ended */
+	bool part_ends;      /* it was told to, and the run goes on after it */
+	int64_t began_ms;    /* the run */
+	int64_t part_ms;     /* the newest part */
+	int64_t profiled_ms; /* by the parts before it */
+	int64_t deadline_ms; /* of the newest part */
+	int64_t report_ms;   /* when the report may be written, again */
 	char perfspect_version[PERFSPECT_VERSION_BYTES];
 	const char *status;  /* set once it has ended; a constant */
 	struct reason error; /* "" for none */
 	struct reason stop;  /* why it was ended, "" when it was not */
 	bool out_of_time;
+	bool partial; /* PerfSpect measured for less than it was asked to */
 };
 
 /* --- ends ---------------------------------------------------------------- */
@@ -57,25 +54,11 @@ ended(struct run *r, const char *status, const char *what, const char *text)
 	reason_set(&r->error, "%s%s", what, text);
 }
 
-static bool
-is_empty(const char *directory)
-{
-	DIR *dir = opendir(directory);
-	struct dirent *e;
-	int n = 0;
-
-	while (dir && (e = readdir(dir)) && n < 3)
-		n++;
-	if (dir)
-		(void)closedir(dir);
-	return n <= 2; /* . and .. */
-}
-
 static int
-exit_status(const struct run *r)
+exit_status(const struct child *c)
 {
-	return r->child.stage == CHILD_OVER && WIFEXITED(r->child.status)
-		   ? WEXITSTATUS(r->child.status)
+	return c->stage == CHILD_OVER && WIFEXITED(c->status)
+		   ? WEXITSTATUS(c->status)
 		   : -1;
 }
 
@@ -83,16 +66,19 @@ exit_status(const struct run *r)
 static void
 write_report(struct run *r, int64_t now)
 {
+	const struct profiler *p = &r->profiler;
 	struct wire_report report = { .command_id = r->command->id,
 		.host_name = r->env->options->host_name,
 		.status = r->status,
 		.seconds = (long)((now - r->began_ms) / 1000),
 		.error = r->error.text[0] ? r->error.text : NULL,
-		.exit_status = exit_status(r) };
+		.exit_status = exit_status(&p->child),
+		.arguments = p->args.v,
+		.partial = r->partial && p->has_metrics };
 	char *text;
 
-	if (r->results && !is_empty(r->results))
-		report.results_path = r->results;
+	if (profiler_has_results(p))
+		report.results_path = p->results;
 	if (r->perfspect_version[0])
 		report.perfspect_version = r->perfspect_version;
 	text = wire_report_text(&report);
@@ -107,29 +93,6 @@ write_report(struct run *r, int64_t now)
 	free(text);
 }
 
-/* The profiler has ended: what does that mean? */
-static void
-judge(struct run *r)
-{
-	const char *said = r->child.last;
-	char how[64];
-
-	child_describe(r->child.status, how);
-	if (r->stop.text[0])
-		ended(r, "stopped", "", r->stop.text);
-	else if (r->out_of_time)
-		ended(r, "failed", "",
-		    "the profiler did not end in time and was ended");
-	else if (r->child.status == 0)
-		ended(r, "completed", "", "");
-	else if (said[0])
-		ended(r, "failed", "", said);
-	else
-		ended(r, "failed", "gprofiler ", how);
-}
-
-/* --- the profiler -------------------------------------------------------- */
-
 static int
 advance(struct run *r, enum state_phase phase)
 {
@@ -142,131 +105,131 @@ advance(struct run *r, enum state_phase phase)
 	return 0;
 }
 
-static int
-make_directory(const char *path, struct reason *why)
-{
-	if (mkdir(path, 0700) && errno != EEXIST)
-		return reason_set(why, "%s: %s", path, strerror(errno));
-	return 0;
-}
+/* --- parts --------------------------------------------------------------- */
 
-/* STATE/runs/COMMAND_ID, with the profiler's results in one of its own. */
-static int
-make_directories(struct run *r, struct reason *why)
-{
-	char *runs = mem_fmt("%s/runs", r->env->options->state_dir);
-	int result;
-
-	r->directory = mem_fmt("%s/%s", runs, r->command->id);
-	r->results = mem_fmt("%s/results", r->directory);
-	result = make_directory(runs, why) ||
-			 make_directory(r->directory, why) ||
-			 make_directory(r->results, why)
-		     ? -1
-		     : 0;
-	free(runs);
-	return result;
-}
-
-static int
-open_log(const struct run *r, struct reason *why)
-{
-	char *path = mem_fmt("%s/output.log", r->directory);
-	int fd = open(
-	    path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-	if (fd < 0)
-		reason_set(why, "%s: %s", path, strerror(errno));
-	free(path);
-	return fd;
-}
-
-static int
-run_program(void *context)
-{
-	return child_exec(context);
-}
-
-static void
-log_arguments(const struct run *r, const struct args *args)
-{
-	struct buf line = BUF_INIT(1500);
-
-	for (size_t i = 0; i < args->n; i++)
-		buf_fmt(&line, " %s", args->v[i]);
-	log_info("command %s: starting%s", r->command->id, buf_text(&line));
-	buf_free(&line);
-}
-
-static int
-start_child(struct run *r, const struct args *args, struct reason *why)
-{
-	struct child_plan plan = { .body = run_program,
-		.context = args->v,
-		.mark = r->command->id,
-		.directory = r->directory,
-		.log_fd = open_log(r, why),
-		.log_max = LOG_BYTES_MAX };
-
-	if (plan.log_fd < 0)
-		return -1;
-	log_arguments(r, args);
-	return child_start(&r->child, &plan, why);
-}
-
-static int
-start_with_config(
-    struct run *r, const char *program, const char *config, struct reason *why)
-{
-	const struct options *o = r->env->options;
-	struct gprofiler_paths paths = { .program = program,
-		.output = r->results,
-		.perfspect = r->install.program,
-		.config = o->server_host ? config : NULL };
-	struct args args = { 0 };
-	int result = -1;
-
-	if ((!paths.config ||
-		gprofiler_write_config(config, o, r->env->token, why) == 0) &&
-	    gprofiler_args(&r->command->session, &paths, &args, why) == 0)
-		result = start_child(r, &args, why);
-	args_free(&args);
-	return result;
-}
-
-static int
-start_profiler(struct run *r, struct reason *why)
-{
-	char *program, *config;
-	int result;
-
-	if (make_directories(r, why))
-		return -1;
-	program = gprofiler_find(r->env->options->gprofiler_path, why);
-	if (!program)
-		return -1;
-	config = mem_fmt("%s/gprofiler.conf", r->directory);
-	result = start_with_config(r, program, config, why);
-	free(config);
-	free(program);
-	return result;
-}
-
-static void
-begin_profiler(struct run *r, int64_t now)
+/* Seconds that the session has in all. */
+static long
+duration(const struct run *r)
 {
 	const struct session *s = &r->command->session;
-	long seconds = s->duration ? s->duration : SESSION_DURATION_DEFAULT;
-	struct reason why;
 
-	if (advance(r, STATE_RUNNING))
+	return s->duration ? s->duration : SESSION_DURATION_DEFAULT;
+}
+
+/* Seconds for the next part, 0 when it runs until it is ended. */
+static long
+seconds_left(const struct run *r)
+{
+	if (r->command->session.continuous)
+		return 0;
+	return duration(r) - (long)(r->profiled_ms / 1000);
+}
+
+/* Too little for one more part, after some time was profiled. */
+static bool
+is_complete(const struct run *r)
+{
+	const struct session *s = &r->command->session;
+	long least = s->enable_perfspect ? session_perfspect_least(s) : 1;
+
+	return !s->continuous && r->profiler.parts > 0 &&
+	       seconds_left(r) < least;
+}
+
+static void
+begin_part(struct run *r, int64_t now)
+{
+	struct profiler *p = &r->profiler;
+	long seconds = seconds_left(r);
+	struct reason why, ignored;
+
+	/* a continuous session's duration is that of each of its profiles */
+	r->deadline_ms = seconds ? now + seconds * 1000 + GRACE_MS : INT64_MAX;
+	r->part_ms = now;
+	if (profiler_start(p, seconds,
+		r->command->session.enable_perfspect ? r->install.program
+						     : NULL,
+		&why) == 0) {
+		r->part_runs = true;
 		return;
-	/* a continuous session's duration is that of each of its parts */
-	r->deadline_ms =
-	    s->continuous ? INT64_MAX : now + seconds * 1000 + GRACE_MS;
-	r->began_ms = now;
-	if (start_profiler(r, &why))
-		ended(r, "failed", "", why.text);
+	}
+	(void)!profiler_finish(p, &ignored);
+	ended(r, "failed", "", why.text);
+}
+
+/*
+ * Whether PerfSpect had less time in this part than it was asked to measure
+ * for.  Alone and in a continuous session it measures until it is ended.
+ */
+static bool
+was_cut_short(const struct run *r, int64_t now)
+{
+	const struct profiler *p = &r->profiler;
+	bool ended_by_us = r->stop.text[0] || r->part_ends || r->out_of_time;
+
+	if (!p->measures || p->restored || !ended_by_us)
+		return p->measures && p->restored;
+	if (r->command->session.continuous && !(p->needs & NEEDS_GPROFILER))
+		return false;
+	return now - r->part_ms < duration(r) * 1000;
+}
+
+/* The last part is over: what does that mean for the run? */
+static void
+judge(struct run *r, int verdict, const char *why)
+{
+	if (r->stop.text[0]) {
+		ended(r, "stopped", "", r->stop.text);
+	} else if (r->out_of_time) {
+		ended(r, "failed", "",
+		    "the profiler did not end in time and was ended");
+	} else if (verdict) {
+		ended(r, "failed", "", why);
+	} else {
+		ended(r, "completed", "", "");
+	}
+}
+
+static void
+part_over(struct run *r, int64_t now)
+{
+	struct reason why = { "" };
+	int verdict = profiler_finish(&r->profiler, &why);
+	bool goes_on = r->part_ends && !r->stop.text[0] && !r->out_of_time;
+
+	r->partial |= was_cut_short(r, now);
+	r->part_runs = false;
+	r->part_ends = false;
+	r->profiled_ms += now - r->part_ms;
+	r->deadline_ms = INT64_MAX;
+	if (!goes_on || is_complete(r))
+		judge(r, goes_on ? 0 : verdict, why.text);
+	else if (!r->paused)
+		begin_part(r, now);
+}
+
+static void
+end_part(struct run *r, const struct child_patience *how, int64_t now)
+{
+	if (r->part_runs)
+		child_end(&r->profiler.child, how, now);
+}
+
+static void
+check_deadline(struct run *r, int64_t now)
+{
+	if (now < r->deadline_ms)
+		return;
+	r->deadline_ms = INT64_MAX;
+	r->out_of_time = true;
+	end_part(r, &patience, now);
+}
+
+static void
+begin_profiling(struct run *r, int64_t now)
+{
+	if (advance(r, STATE_RUNNING) == 0 && !r->paused)
+		begin_part(r, now);
 }
 
 /* --- the installation ---------------------------------------------------- */
@@ -296,7 +259,7 @@ after_install(struct run *r, int64_t now)
 	} else {
 		log_info("command %s: PerfSpect %s is at %s", r->command->id,
 		    r->perfspect_version, r->install.program);
-		begin_profiler(r, now);
+		begin_profiling(r, now);
 	}
 }
 
@@ -312,21 +275,12 @@ run_start(const struct run_env *env, struct command *command, int64_t now)
 	r->phase = STATE_ACCEPTED;
 	r->began_ms = now;
 	r->deadline_ms = INT64_MAX;
+	profiler_init(&r->profiler, env, command);
 	if (command->session.enable_perfspect)
 		begin_install(r, now);
 	else
-		begin_profiler(r, now);
+		begin_profiling(r, now);
 	return r;
-}
-
-static void
-check_deadline(struct run *r, int64_t now)
-{
-	if (now < r->deadline_ms)
-		return;
-	r->deadline_ms = INT64_MAX;
-	r->out_of_time = true;
-	child_end(&r->child, &patience, now);
 }
 
 bool
@@ -337,10 +291,10 @@ run_tick(struct run *r, int64_t now, bool *changed)
 	if (!r->status && r->phase == STATE_INSTALLING) {
 		if (install_tick(&r->install, now))
 			after_install(r, now);
-	} else if (!r->status) {
+	} else if (!r->status && r->part_runs) {
 		check_deadline(r, now);
-		if (child_tick(&r->child, now))
-			judge(r);
+		if (child_tick(&r->profiler.child, now))
+			part_over(r, now);
 	}
 	if (r->status && r->phase != STATE_DONE && now >= r->report_ms)
 		write_report(r, now);
@@ -357,8 +311,56 @@ run_end(struct run *r, const char *reason, bool hurry, int64_t now)
 		return;
 	if (r->phase == STATE_INSTALLING)
 		child_kill(&r->install.child, now);
+	else if (r->part_runs)
+		end_part(r, hurry ? &hurried : &patience, now);
 	else
-		child_end(&r->child, hurry ? &hurried : &patience, now);
+		ended(r, "stopped", "", r->stop.text);
+}
+
+void
+run_pause(struct run *r, const char *reason, int64_t now)
+{
+	if (r->paused || r->status)
+		return;
+	log_info("command %s: paused %s", r->command->id, reason);
+	r->paused = true;
+	r->part_ends |= r->part_runs;
+	end_part(r, &patience, now);
+}
+
+void
+run_resume(struct run *r, int64_t now)
+{
+	if (!r->paused)
+		return;
+	r->paused = false;
+	if (r->status)
+		return;
+	log_info("command %s: goes on", r->command->id);
+	if (r->phase == STATE_RUNNING && !r->part_runs)
+		begin_part(r, now);
+}
+
+bool
+run_is_paused(const struct run *r)
+{
+	return r->status || (r->paused && !r->part_runs);
+}
+
+void
+run_narrow(struct run *r, const struct command *stop, int64_t now)
+{
+	session_narrow(&r->command->session, &stop->session);
+	log_info("command %s: goes on with %zu processes after stop %s",
+	    r->command->id, r->command->session.n_pids, stop->id);
+	r->part_ends |= r->part_runs;
+	end_part(r, &patience, now);
+}
+
+unsigned
+run_needs(const struct run *r)
+{
+	return r->profiler.needs;
 }
 
 const struct command *
@@ -378,8 +380,9 @@ run_fds(const struct run *r, int fds[RUN_FDS])
 {
 	if (r->status)
 		return 0;
-	return child_fds(
-	    r->phase == STATE_INSTALLING ? &r->install.child : &r->child, fds);
+	if (r->phase == STATE_INSTALLING)
+		return child_fds(&r->install.child, fds);
+	return r->part_runs ? child_fds(&r->profiler.child, fds) : 0;
 }
 
 int64_t
@@ -391,21 +394,10 @@ run_next_ms(const struct run *r)
 		return r->report_ms;
 	if (r->phase == STATE_INSTALLING)
 		return install_next_ms(&r->install);
-	next = child_next_ms(&r->child);
+	if (!r->part_runs)
+		return INT64_MAX;
+	next = child_next_ms(&r->profiler.child);
 	return next < r->deadline_ms ? next : r->deadline_ms;
-}
-
-/* The upload settings hold the token: they go with the run. */
-static void
-remove_config(const struct run *r)
-{
-	char *path;
-
-	if (!r->directory)
-		return;
-	path = mem_fmt("%s/gprofiler.conf", r->directory);
-	(void)unlink(path);
-	free(path);
 }
 
 void
@@ -413,11 +405,9 @@ run_free(struct run *r)
 {
 	if (!r)
 		return;
-	remove_config(r);
 	install_free(&r->install);
+	profiler_free(&r->profiler);
 	command_free(r->command);
-	free(r->directory);
-	free(r->results);
 	free(r);
 }
 

@@ -1,6 +1,6 @@
 /*
  * One execution of a start command: PerfSpect installed if the session asks
- * for it, then gProfiler, then the report.
+ * for it, then the profiler, then the report.
  */
 #ifndef CONSPECT_AGENTD_RUN_H
 #define CONSPECT_AGENTD_RUN_H
@@ -10,18 +10,10 @@
 #include <stdint.h>
 
 #include "agentd/command.h"
-#include "agentd/options.h"
-#include "agentd/state.h"
+#include "agentd/profiler.h"
 
 /* Descriptors of one run to wait for. */
 #define RUN_FDS 2
-
-/* What runs and the queue share; all of it outlives them. */
-struct run_env {
-	const struct options *options;
-	const char *token; /* changes on SIGHUP */
-	struct state *state;
-};
 
 struct run;
 
@@ -45,6 +37,25 @@ bool run_tick(struct run *r, int64_t now, bool *changed)
  */
 void run_end(struct run *r, const char *reason, bool hurry, int64_t now)
     __attribute__((nonnull));
+
+/*
+ * Pauses it, so that another run can have what it needs: what runs is ended
+ * in order, and begun again by run_resume().  For the server it goes on.
+ */
+void run_pause(struct run *r, const char *reason, int64_t now)
+    __attribute__((nonnull));
+void run_resume(struct run *r, int64_t now) __attribute__((nonnull));
+
+/* Nothing of it runs, until it is resumed. */
+bool run_is_paused(const struct run *r) __attribute__((nonnull));
+
+/* Goes on without the stop's processes: session_cut() said SESSION_NARROWED
+ * of it. */
+void run_narrow(struct run *r, const struct command *stop, int64_t now)
+    __attribute__((nonnull));
+
+/* What it takes for itself: of enum profiler_need. */
+unsigned run_needs(const struct run *r) __attribute__((nonnull));
 
 /* For the heartbeat and the queue. */
 const struct command *run_command(const struct run *r)

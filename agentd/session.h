@@ -30,6 +30,11 @@ struct session {
 	size_t n_pids;
 	/* profiler_configs: name to setting; owned by the config, or NULL */
 	struct json_object *profilers;
+	/* checked flags of PerfSpect; likewise */
+	struct json_object *perfspect_args;
+	/* what it may use, 0 for the agent's own maximum */
+	long cpu_percent; /* of one core */
+	long memory_mib;
 };
 
 /*
@@ -41,8 +46,27 @@ int session_read(struct json_object *config, struct session *s,
 
 void session_free(struct session *s) __attribute__((nonnull));
 
-/* Whether a process-level stop of `stop` leaves nothing of `running`. */
-bool session_covered(const struct session *running, const struct session *stop)
+/* What a stop does to a start. */
+enum session_cut {
+	SESSION_UNTOUCHED,
+	SESSION_NARROWED,  /* some of its processes go, some stay */
+	SESSION_ENDED,     /* nothing of it is left */
+	SESSION_UNDIVIDED, /* it profiles the whole host: no process can be
+			      taken out of it */
+};
+
+enum session_cut session_cut(const struct session *start,
+    const struct session *stop) __attribute__((nonnull));
+
+/* Takes the stop's processes out of a start that it narrows. */
+void session_narrow(struct session *start, const struct session *stop)
     __attribute__((nonnull));
+
+/* Whether all processes of `part` are among those of `whole`. */
+bool session_is_part(const struct session *part, const struct session *whole)
+    __attribute__((nonnull));
+
+/* The shortest time in seconds that PerfSpect can measure for it. */
+long session_perfspect_least(const struct session *s) __attribute__((nonnull));
 
 #endif

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 /* Of this layout; a file with a higher number is a newer agent's. */
-#define SCHEMA_VERSION 1
+#define SCHEMA_VERSION 2
 /*
  * Done commands that are kept.  The server offers none again once it has
  * seen the id, so ten times what a heartbeat carries is far more than enough.
@@ -30,22 +30,41 @@ struct state {
 	char agent_id[UUID_TEXT];
 };
 
-/* One row per command ever taken; one per report still to be delivered. */
-static const char schema[] =
-    "BEGIN IMMEDIATE;"
-    "CREATE TABLE agent (only INTEGER PRIMARY KEY CHECK (only = 1),"
-    " agent_id TEXT NOT NULL) STRICT;"
-    "CREATE TABLE commands (number INTEGER PRIMARY KEY AUTOINCREMENT,"
-    " command_id TEXT NOT NULL UNIQUE,"
-    " phase TEXT NOT NULL CHECK"
-    " (phase IN ('accepted', 'installing', 'running', 'done')),"
-    " received_ms INTEGER NOT NULL) STRICT;"
-    "CREATE INDEX commands_phase ON commands (phase, number);"
-    "CREATE TABLE reports (number INTEGER PRIMARY KEY AUTOINCREMENT,"
-    " body TEXT NOT NULL CHECK (json_valid(body)),"
-    " attempts INTEGER NOT NULL DEFAULT 0) STRICT;"
-    "PRAGMA user_version = 1;"
-    "COMMIT";
+/*
+ * What brings a file from the layout of its place here to the next.  First:
+ * one row per command ever taken; one per report still to be delivered.
+ * Second: one row per run that is on the disk; one per file of it that is
+ * still to be delivered.
+ */
+static const char *const layouts[SCHEMA_VERSION] = {
+	"BEGIN IMMEDIATE;"
+	"CREATE TABLE agent (only INTEGER PRIMARY KEY CHECK (only = 1),"
+	" agent_id TEXT NOT NULL) STRICT;"
+	"CREATE TABLE commands (number INTEGER PRIMARY KEY AUTOINCREMENT,"
+	" command_id TEXT NOT NULL UNIQUE,"
+	" phase TEXT NOT NULL CHECK"
+	" (phase IN ('accepted', 'installing', 'running', 'done')),"
+	" received_ms INTEGER NOT NULL) STRICT;"
+	"CREATE INDEX commands_phase ON commands (phase, number);"
+	"CREATE TABLE reports (number INTEGER PRIMARY KEY AUTOINCREMENT,"
+	" body TEXT NOT NULL CHECK (json_valid(body)),"
+	" attempts INTEGER NOT NULL DEFAULT 0) STRICT;"
+	"PRAGMA user_version = 1;"
+	"COMMIT",
+	"BEGIN IMMEDIATE;"
+	"ALTER TABLE reports ADD COLUMN written_ms INTEGER NOT NULL DEFAULT 0;"
+	"UPDATE reports SET written_ms = unixepoch() * 1000;"
+	"CREATE TABLE runs (command_id TEXT NOT NULL PRIMARY KEY,"
+	" ended_ms INTEGER NOT NULL,"
+	" collected INTEGER NOT NULL DEFAULT 0 CHECK (collected IN (0, 1)),"
+	" bytes INTEGER NOT NULL DEFAULT 0) STRICT;"
+	"CREATE TABLE results (number INTEGER PRIMARY KEY AUTOINCREMENT,"
+	" command_id TEXT NOT NULL, name TEXT NOT NULL,"
+	" bytes INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0,"
+	" UNIQUE (command_id, name)) STRICT;"
+	"PRAGMA user_version = 2;"
+	"COMMIT",
+};
 
 enum statement {
 	ACCEPT,
@@ -60,6 +79,17 @@ enum statement {
 	REPORT_DROP,
 	REPORT_NEXT,
 	REPORT_POSTPONE,
+	REPORTS_TRIM,
+	RESULT_ADD,
+	RESULT_DROP,
+	RESULT_NEXT,
+	RESULT_POSTPONE,
+	RESULTS_FORGET,
+	RUN_ADD,
+	RUN_COLLECTED,
+	RUN_FORGET,
+	RUN_NEXT,
+	RUN_SURPLUS,
 	UNFINISHED,
 	LAYOUT_VERSION,
 	STATEMENT__MAX
@@ -78,12 +108,37 @@ static const char *const sql[STATEMENT__MAX] = {
 	[KNOWS] = "SELECT 1 FROM commands WHERE command_id = ?1",
 	[PRUNE] = "DELETE FROM commands WHERE phase = 'done' AND number <="
 		  " (SELECT max(number) FROM commands) - " KEEP_COMMANDS,
-	[REPORT_ADD] = "INSERT INTO reports (body) VALUES (?1)",
+	[REPORT_ADD] =
+	    "INSERT INTO reports (body, written_ms) VALUES (?1, ?2)",
 	[REPORT_DROP] = "DELETE FROM reports WHERE number = ?1",
 	[REPORT_NEXT] = "SELECT number, body FROM reports"
 			" ORDER BY attempts, number LIMIT 1",
 	[REPORT_POSTPONE] =
 	    "UPDATE reports SET attempts = attempts + 1 WHERE number = ?1",
+	[REPORTS_TRIM] = "DELETE FROM reports WHERE written_ms < ?1 OR number"
+			 " <= (SELECT number FROM reports ORDER BY number DESC"
+			 " LIMIT 1 OFFSET ?2)",
+	[RESULT_ADD] = "INSERT OR REPLACE INTO results"
+		       " (command_id, name, bytes) VALUES (?1, ?2, ?3)",
+	[RESULT_DROP] = "DELETE FROM results WHERE number = ?1",
+	[RESULT_NEXT] = "SELECT number, command_id, name, bytes FROM results"
+			" ORDER BY attempts, number LIMIT 1",
+	[RESULT_POSTPONE] =
+	    "UPDATE results SET attempts = attempts + 1 WHERE number = ?1",
+	[RESULTS_FORGET] = "DELETE FROM results WHERE command_id = ?1",
+	[RUN_ADD] = "INSERT OR IGNORE INTO runs (command_id, ended_ms)"
+		    " VALUES (?1, ?2)",
+	[RUN_COLLECTED] = "UPDATE runs SET collected = 1, bytes = ?2"
+			  " WHERE command_id = ?1",
+	[RUN_FORGET] = "DELETE FROM runs WHERE command_id = ?1",
+	[RUN_NEXT] = "SELECT command_id FROM runs WHERE NOT collected"
+		     " ORDER BY ended_ms LIMIT 1",
+	[RUN_SURPLUS] = "SELECT command_id, (SELECT count(*) FROM results f"
+			"  WHERE f.command_id = r.command_id) AS n FROM runs r"
+			" WHERE collected AND (ended_ms < ?2"
+			"  OR (n = 0 AND ended_ms < ?1)"
+			"  OR (SELECT sum(bytes) FROM runs) > ?3)"
+			" ORDER BY n > 0, ended_ms LIMIT 1",
 	[UNFINISHED] = "SELECT command_id, received_ms FROM commands"
 		       " WHERE phase <> 'done' ORDER BY number LIMIT 1",
 	[LAYOUT_VERSION] = "PRAGMA user_version",
@@ -127,6 +182,20 @@ finish_write(struct state *s, sqlite3_stmt *q)
 
 	(void)sqlite3_finalize(q);
 	return r == SQLITE_DONE ? 0 : failed(s);
+}
+
+/* Does a statement with a text and a number. */
+static int
+write_text_number(
+    struct state *s, enum statement which, const char *text, int64_t number)
+{
+	sqlite3_stmt *q = prepare(s, which);
+
+	if (!q)
+		return -1;
+	sqlite3_bind_text(q, 1, text, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(q, 2, number);
+	return finish_write(s, q);
 }
 
 /* Does a statement with a text and, when it takes one, a second text. */
@@ -233,10 +302,12 @@ make_schema(struct state *s, struct reason *why)
 		    "the state file is of a newer agent (layout %lld, this "
 		    "one knows %d)",
 		    (long long)version, SCHEMA_VERSION);
-	if (version < 0 || (version == 0 && execute(s, schema)))
-		return reason_set(
-		    why, "state file: %s", sqlite3_errmsg(s->db));
-	return 0;
+	while (version >= 0 && version < SCHEMA_VERSION &&
+	       execute(s, layouts[version]) == 0)
+		version++;
+	if (version == SCHEMA_VERSION)
+		return 0;
+	return reason_set(why, "state file: %s", sqlite3_errmsg(s->db));
 }
 
 static int
@@ -338,13 +409,7 @@ state_knows(struct state *s, const char *command_id)
 int
 state_accept(struct state *s, const char *command_id)
 {
-	sqlite3_stmt *q = prepare(s, ACCEPT);
-
-	if (!q)
-		return -1;
-	sqlite3_bind_text(q, 1, command_id, -1, SQLITE_STATIC);
-	sqlite3_bind_int64(q, 2, clock_now_ms());
-	if (finish_write(s, q))
+	if (write_text_number(s, ACCEPT, command_id, clock_now_ms()))
 		return -1;
 	/* the oldest goes as a new one comes; it is logged if it does not */
 	(void)!write_texts(s, PRUNE, NULL, NULL);
@@ -357,18 +422,28 @@ state_advance(struct state *s, const char *command_id, enum state_phase phase)
 	return write_texts(s, ADVANCE, command_id, phase_words[phase]);
 }
 
-int
-state_finish(struct state *s, const char *command_id, const char *report)
+/* Ends a transaction that was begun: commits where all of it was done. */
+static int
+commit(struct state *s, bool done)
 {
-	if (execute(s, "BEGIN IMMEDIATE"))
-		return -1;
-	if (state_advance(s, command_id, STATE_DONE) == 0 &&
-	    write_texts(s, REPORT_ADD, report, NULL) == 0 &&
-	    execute(s, "COMMIT") == 0)
+	if (done && execute(s, "COMMIT") == 0)
 		return 0;
 	if (!sqlite3_get_autocommit(s->db))
 		(void)execute(s, "ROLLBACK");
 	return -1;
+}
+
+int
+state_finish(struct state *s, const char *command_id, const char *report)
+{
+	int64_t now = clock_now_ms();
+
+	if (execute(s, "BEGIN IMMEDIATE"))
+		return -1;
+	return commit(
+	    s, state_advance(s, command_id, STATE_DONE) == 0 &&
+		   write_text_number(s, REPORT_ADD, report, now) == 0 &&
+		   write_text_number(s, RUN_ADD, command_id, now) == 0);
 }
 
 int
@@ -435,4 +510,139 @@ int
 state_postpone_report(struct state *s, int64_t number)
 {
 	return write_number(s, REPORT_POSTPONE, number);
+}
+
+int
+state_trim_reports(struct state *s, int64_t now_ms, int *n)
+{
+	sqlite3_stmt *q = prepare(s, REPORTS_TRIM);
+
+	*n = 0;
+	if (!q)
+		return -1;
+	sqlite3_bind_int64(q, 1, now_ms - STATE_REPORT_MS);
+	sqlite3_bind_int64(q, 2, STATE_REPORTS_MAX);
+	if (finish_write(s, q))
+		return -1;
+	*n = sqlite3_changes(s->db);
+	return 0;
+}
+
+/* --- runs and their files ------------------------------------------------ */
+
+int
+state_adopt_run(struct state *s, const char *command_id, int64_t ended_ms)
+{
+	return write_text_number(s, RUN_ADD, command_id, ended_ms);
+}
+
+/* Steps to the one row of a query and reads a command's id from its column
+ * `at`; the caller finalizes q.  A state_found, or -1, logged. */
+static int
+find_run(struct state *s, sqlite3_stmt *q, int at, char command_id[UUID_TEXT])
+{
+	int r = q ? sqlite3_step(q) : SQLITE_ERROR;
+
+	if (r == SQLITE_ROW)
+		(void)snprintf(command_id, UUID_TEXT, "%s",
+		    (const char *)sqlite3_column_text(q, at));
+	if (r != SQLITE_ROW && r != SQLITE_DONE)
+		return failed(s);
+	return r == SQLITE_ROW ? STATE_THERE : STATE_ABSENT;
+}
+
+int
+state_next_run(struct state *s, char command_id[UUID_TEXT])
+{
+	sqlite3_stmt *q = prepare(s, RUN_NEXT);
+	int found = find_run(s, q, 0, command_id);
+
+	(void)sqlite3_finalize(q);
+	return found;
+}
+
+static int
+add_result(
+    struct state *s, const char *command_id, const struct state_result *file)
+{
+	sqlite3_stmt *q = prepare(s, RESULT_ADD);
+
+	if (!q)
+		return -1;
+	sqlite3_bind_text(q, 1, command_id, -1, SQLITE_STATIC);
+	sqlite3_bind_text(q, 2, file->name, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(q, 3, file->bytes);
+	return finish_write(s, q);
+}
+
+int
+state_collect_run(struct state *s, const char *command_id,
+    const struct state_result *files, size_t n, int64_t bytes)
+{
+	bool done = true;
+
+	if (execute(s, "BEGIN IMMEDIATE"))
+		return -1;
+	for (size_t i = 0; done && i < n; i++)
+		done = add_result(s, command_id, &files[i]) == 0;
+	return commit(s, done && write_text_number(s, RUN_COLLECTED,
+				     command_id, bytes) == 0);
+}
+
+int
+state_surplus_run(struct state *s, const struct state_bounds *bounds,
+    char command_id[UUID_TEXT], int *left)
+{
+	sqlite3_stmt *q = prepare(s, RUN_SURPLUS);
+	int found;
+
+	*left = 0;
+	if (!q)
+		return -1;
+	sqlite3_bind_int64(q, 1, bounds->delivered_ms);
+	sqlite3_bind_int64(q, 2, bounds->oldest_ms);
+	sqlite3_bind_int64(q, 3, bounds->bytes);
+	found = find_run(s, q, 0, command_id);
+	if (found == STATE_THERE)
+		*left = sqlite3_column_int(q, 1);
+	(void)sqlite3_finalize(q);
+	return found;
+}
+
+int
+state_forget_run(struct state *s, const char *command_id)
+{
+	if (execute(s, "BEGIN IMMEDIATE"))
+		return -1;
+	return commit(
+	    s, write_texts(s, RESULTS_FORGET, command_id, NULL) == 0 &&
+		   write_texts(s, RUN_FORGET, command_id, NULL) == 0);
+}
+
+int
+state_next_result(struct state *s, struct state_result *result)
+{
+	sqlite3_stmt *q = prepare(s, RESULT_NEXT);
+	int found = find_run(s, q, 1, result->command_id);
+
+	if (found == STATE_THERE) {
+		result->number = sqlite3_column_int64(q, 0);
+		result->name =
+		    mem_copy((const char *)sqlite3_column_text(q, 2));
+		result->bytes = sqlite3_column_int64(q, 3);
+	}
+	(void)sqlite3_finalize(q);
+	return found;
+}
+
+int
+state_drop_result(struct state *s, int64_t number)
+{
+	return write_number(s, RESULT_DROP, number);
+}
+
+int
+state_postpone_result(struct state *s, int64_t number)
+{
+	return write_number(s, RESULT_POSTPONE, number);
 }

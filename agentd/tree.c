@@ -1,8 +1,11 @@
 #include "agentd/tree.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,4 +49,28 @@ int
 tree_sync(const char *path)
 {
 	return nftw(path, sync_one, OPEN_MAX_DIRS, FTW_DEPTH | FTW_PHYS);
+}
+
+static bool
+is_at(int fd, const char *path)
+{
+	struct stat held, there;
+
+	return fstat(fd, &held) == 0 && lstat(path, &there) == 0 &&
+	       held.st_dev == there.st_dev && held.st_ino == there.st_ino;
+}
+
+int
+tree_lock(const char *path, int how)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return -1;
+	if ((flock(fd, how | LOCK_NB) == 0 ||
+		(how == LOCK_SH && errno != EWOULDBLOCK)) &&
+	    is_at(fd, path))
+		return fd;
+	close(fd);
+	return -1;
 }

@@ -12,6 +12,9 @@
 /* Read this much at a time from the file. */
 #define BLOCK_BYTES 65536
 
+/* gzip, and below it the file as it is: a bomb has more. */
+#define FILTERS_MAX 2
+
 #define EXTRACT_FLAGS                                                         \
 	(ARCHIVE_EXTRACT_SECURE_SYMLINKS | ARCHIVE_EXTRACT_SECURE_NODOTDOT |  \
 	    ARCHIVE_EXTRACT_SECURE_NOABSOLUTEPATHS | ARCHIVE_EXTRACT_PERM |   \
@@ -19,7 +22,8 @@
 
 struct unpacking {
 	struct archive *in, *out;
-	int64_t bytes; /* unpacked so far */
+	const char *directory; /* that it is unpacked into */
+	int64_t bytes;         /* unpacked so far */
 	long entries;
 	struct reason *why;
 };
@@ -38,6 +42,15 @@ has_dotdot(const char *name)
 	return false;
 }
 
+static bool
+has_control(const char *name)
+{
+	for (; *name; name++)
+		if ((unsigned char)*name < ' ' || *name == 0x7f)
+			return true;
+	return false;
+}
+
 static int
 check_name(const char *name, struct reason *why)
 {
@@ -47,6 +60,9 @@ check_name(const char *name, struct reason *why)
 	if (strlen(name) > UNPACK_NAME_MAX)
 		return reason_set(
 		    why, "the archive has a name of %zu bytes", strlen(name));
+	if (has_control(name))
+		return reason_set(
+		    why, "the archive has a control character in a name");
 	if (*name == '/')
 		return reason_set(
 		    why, "the archive has an absolute name: %s", name);
@@ -93,6 +109,22 @@ check_size(struct unpacking *u, struct archive_entry *e)
 	return 0;
 }
 
+/*
+ * What an entry would replace: only a directory may be named again.  A name
+ * below a file (ENOTDIR) is one that was a file before.
+ */
+static int
+check_new(struct archive_entry *e, const char *name, struct reason *why)
+{
+	struct stat st;
+
+	if (lstat(name, &st) == 0
+		? S_ISDIR(st.st_mode) && archive_entry_filetype(e) == AE_IFDIR
+		: errno == ENOENT)
+		return 0;
+	return reason_set(why, "the archive has a name twice: %s", name);
+}
+
 /* What is kept of an entry: its name, its kind and whether it may run. */
 static void
 plain_entry(struct archive_entry *e)
@@ -116,8 +148,19 @@ failed(struct unpacking *u, struct archive *side, const char *what)
 	    u->why, "%s: %s", what, text ? text : "unknown error");
 }
 
+/* Something on this side, as a full disk is. */
 static int
-copy_data(struct unpacking *u, int64_t size)
+cannot_write(struct unpacking *u, const char *name)
+{
+	int error = archive_errno(u->out);
+
+	return reason_set(u->why, "%s, as user %ld: cannot write %s: %s",
+	    u->directory, (long)geteuid(), name,
+	    error > 0 ? strerror(error) : archive_error_string(u->out));
+}
+
+static int
+copy_data(struct unpacking *u, const char *name, int64_t size)
 {
 	const void *block;
 	size_t n;
@@ -131,7 +174,7 @@ copy_data(struct unpacking *u, int64_t size)
 			    u->why, "the archive has more data than it says");
 		if (archive_write_data_block(u->out, block, n, at) <
 		    ARCHIVE_OK)
-			return failed(u, u->out, "cannot write");
+			return cannot_write(u, name);
 	}
 	return r == ARCHIVE_EOF ? 0
 				: failed(u, u->in, "the archive is damaged");
@@ -143,20 +186,21 @@ unpack_entry(struct unpacking *u, struct archive_entry *e)
 	const char *name = archive_entry_pathname(e);
 
 	if (check_name(name, u->why) || check_type(e, name, u->why) ||
-	    check_size(u, e))
+	    check_size(u, e) || check_new(e, name, u->why))
 		return -1;
 	plain_entry(e);
 	if (archive_write_header(u->out, e) < ARCHIVE_OK)
-		return failed(u, u->out, name);
-	if (archive_entry_size(e) > 0 && copy_data(u, archive_entry_size(e)))
+		return cannot_write(u, name);
+	if (archive_entry_size(e) > 0 &&
+	    copy_data(u, name, archive_entry_size(e)))
 		return -1;
 	if (archive_write_finish_entry(u->out) < ARCHIVE_OK)
-		return failed(u, u->out, name);
+		return cannot_write(u, name);
 	return 0;
 }
 
 static int
-unpack_all(struct unpacking *u, const char *archive)
+unpack_all(struct unpacking *u, int archive)
 {
 	struct archive_entry *e;
 	int r;
@@ -167,9 +211,11 @@ unpack_all(struct unpacking *u, const char *archive)
 	if (archive_write_disk_set_options(u->out, EXTRACT_FLAGS) !=
 	    ARCHIVE_OK)
 		return failed(u, u->out, "libarchive");
-	if (archive_read_open_filename(u->in, archive, BLOCK_BYTES) !=
-	    ARCHIVE_OK)
+	if (archive_read_open_fd(u->in, archive, BLOCK_BYTES) != ARCHIVE_OK)
 		return failed(u, u->in, "the archive is damaged");
+	if (archive_filter_count(u->in) > FILTERS_MAX)
+		return reason_set(
+		    u->why, "the archive is compressed more than once");
 	while ((r = archive_read_next_header(u->in, &e)) == ARCHIVE_OK)
 		if (unpack_entry(u, e))
 			return -1;
@@ -179,14 +225,15 @@ unpack_all(struct unpacking *u, const char *archive)
 		return reason_set(u->why, "the archive is empty");
 	return archive_write_close(u->out) == ARCHIVE_OK
 		   ? 0
-		   : failed(u, u->out, "cannot write");
+		   : cannot_write(u, "the last entry");
 }
 
 static int
-unpack_here(const char *archive, struct reason *why)
+unpack_here(int archive, const char *directory, struct reason *why)
 {
 	struct unpacking u = { .in = archive_read_new(),
 		.out = archive_write_disk_new(),
+		.directory = directory,
 		.why = why };
 	int result = -1;
 
@@ -203,8 +250,8 @@ unpack_here(const char *archive, struct reason *why)
  * libarchive's check for links walks the whole path, so names must be
  * relative to a directory that we vouch for: the working directory.
  */
-int
-unpack_archive(const char *archive, const char *directory, struct reason *why)
+static int
+unpack_there(int archive, const char *directory, struct reason *why)
 {
 	int back = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC), result;
 
@@ -215,10 +262,22 @@ unpack_archive(const char *archive, const char *directory, struct reason *why)
 		close(back);
 		return reason_set(why, "%s: %s", directory, strerror(errno));
 	}
-	result = unpack_here(archive, why);
+	result = unpack_here(archive, directory, why);
 	if (fchdir(back))
 		result = reason_set(
 		    why, "the working directory: %s", strerror(errno));
 	close(back);
+	return result;
+}
+
+int
+unpack_archive(const char *archive, const char *directory, struct reason *why)
+{
+	int fd = open(archive, O_RDONLY | O_CLOEXEC), result;
+
+	if (fd < 0)
+		return reason_set(why, "%s: %s", archive, strerror(errno));
+	result = unpack_there(fd, directory, why);
+	close(fd);
 	return result;
 }

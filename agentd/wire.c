@@ -3,6 +3,7 @@
 #include "core/clock.h"
 #include "core/json.h"
 #include "core/mem.h"
+#include "core/result.h"
 #include "core/utf8.h"
 
 #include <fcntl.h>
@@ -29,18 +30,23 @@ add(struct json_object *to, const char *key, const char *text)
 }
 
 /* Text from a child or a file is not always UTF-8; JSON must be. */
+static struct json_object *
+loose(const char *text)
+{
+	char *copy = mem_copy(text);
+	struct json_object *value;
+
+	if (copy)
+		utf8_repair(copy);
+	value = copy ? json_object_new_string(copy) : NULL;
+	free(copy);
+	return value;
+}
+
 static void
 add_loose(struct json_object *to, const char *key, const char *text)
 {
-	char *copy = mem_copy(text), *at = copy;
-
-	while (at && *at) {
-		at += utf8_valid_prefix(at, strlen(at));
-		if (*at)
-			*at++ = '?';
-	}
-	add(to, key, copy);
-	free(copy);
+	json_object_object_add(to, key, loose(text));
 }
 
 /* Changes with each boot; "" where the kernel does not tell. */
@@ -117,6 +123,22 @@ wire_set_address(char *text, size_t room, const char *address)
 	at[ADDRESS_ROOM] = '\0';
 }
 
+/* As much of them as the server takes (core/result.h). */
+static void
+add_arguments(struct json_object *to, char *const *arguments)
+{
+	struct json_object *list = json_object_new_array();
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < ARGUMENTS_MAX && arguments[i]; i++) {
+		bytes += strlen(arguments[i]);
+		if (bytes > ARGUMENTS_BYTES_MAX)
+			break;
+		json_object_array_add(list, loose(arguments[i]));
+	}
+	json_object_object_add(to, "arguments", list);
+}
+
 char *
 wire_report_text(const struct wire_report *r)
 {
@@ -133,6 +155,11 @@ wire_report_text(const struct wire_report *r)
 	json_object_object_add(to, "exit_status",
 	    r->exit_status < 0 ? NULL : json_object_new_int(r->exit_status));
 	add_loose(to, "perfspect_version", r->perfspect_version);
+	if (r->arguments)
+		add_arguments(to, r->arguments);
+	if (r->partial)
+		json_object_object_add(
+		    to, "partial", json_object_new_boolean(true));
 	text = mem_copy(json_text(to));
 	json_object_put(to);
 	return text;
@@ -206,6 +233,15 @@ read_interval(struct json_object *object)
 					 : n);
 }
 
+/* What the server says of a refusal. */
+static const char *
+message_of(struct json_object *object)
+{
+	const char *message = json_member_text(object, "message");
+
+	return message && *message ? message : "no reason given";
+}
+
 static int
 read_object(const char *text, size_t len, struct json_object **object,
     struct reason *why)
@@ -230,12 +266,11 @@ read_reply_object(struct json_object *object, const char *api_server,
 {
 	struct json_object *command = json_member(object, "profiling_command");
 	const char *given = json_member_text(object, "command_id");
-	const char *message = json_member_text(object, "message");
 	char id[UUID_TEXT];
 
 	if (!json_member_bool(object, "success", false))
 		return reason_set(why, "the server refused the heartbeat: %s",
-		    message ? message : "no reason given");
+		    message_of(object));
 	reply->interval = read_interval(object);
 	if (!command)
 		return 0;
@@ -265,16 +300,14 @@ int
 wire_read_verdict(const char *text, size_t len, struct reason *why)
 {
 	struct json_object *object;
-	const char *message;
 	int verdict;
 
 	if (read_object(text, len, &object, why))
 		return -1;
-	message = json_member_text(object, "message");
 	verdict = json_member_bool(object, "success", false) ? WIRE_TAKEN
 							     : WIRE_REFUSED;
 	if (verdict == WIRE_REFUSED)
-		reason_set(why, "%s", message ? message : "no reason given");
+		reason_set(why, "%s", message_of(object));
 	json_object_put(object);
 	return verdict;
 }

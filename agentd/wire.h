@@ -15,6 +15,7 @@
 
 #define WIRE_HEARTBEAT_PATH "/api/metrics/heartbeat"
 #define WIRE_COMPLETION_PATH "/api/metrics/command_completion"
+#define WIRE_RESULTS_PATH "/api/metrics/results"
 
 /* What a heartbeat says of this moment. */
 struct wire_moment {
@@ -51,6 +52,8 @@ struct wire_report {
 	const char *results_path;      /* or NULL */
 	int exit_status;               /* of the profiler, or -1 */
 	const char *perfspect_version; /* or NULL */
+	char *const *arguments;        /* that it ran with, or NULL */
+	bool partial; /* its metrics cover less time than was asked for */
 };
 
 /* The JSON of a report; the caller frees it. */
@@ -60,7 +63,7 @@ char *wire_report_text(const struct wire_report *report)
 /* What the server said to a heartbeat. */
 struct wire_reply {
 	struct command *command; /* or NULL; the caller frees it */
-	long interval;           /* seconds until the next one, 0: as before */
+	long interval;           /* seconds between them, 0: the agent's own */
 };
 
 /*

@@ -20,10 +20,12 @@ enum {
 
 /* What stood on the command line, NULL where it did not. */
 struct ctl_args {
-	const char *name;  /* of a user, token or setting; an id */
+	const char *name;  /* of a user, token, setting or file; an id */
 	const char *value; /* of a setting */
 	bool watch;        /* housekeep: again and again */
 	const char *role, *password_file, *service, *host, *out;
+	const char *version; /* of an archive of PerfSpect */
+	const char *dist;    /* where these are */
 };
 
 /* Each prints its result, or its error to standard error. */
@@ -43,6 +45,9 @@ int ctl_show_request(struct store *store, const struct ctl_args *args);
 int ctl_show_command(struct store *store, const struct ctl_args *args);
 int ctl_show_host(struct store *store, const struct ctl_args *args);
 int ctl_housekeep(struct store *store, const struct ctl_args *args);
+int ctl_perfspect_add(struct store *store, const struct ctl_args *args);
+int ctl_perfspect_list(struct store *store, const struct ctl_args *args);
+int ctl_perfspect_remove(struct store *store, const struct ctl_args *args);
 
 /* Prints "conspectctl: ..." to standard error and returns CTL_FAILED. */
 int ctl_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

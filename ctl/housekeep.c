@@ -13,19 +13,23 @@
 /* Between two rounds: how late a command may expire, and how long the
  * write-ahead log may grow. */
 #define WATCH_SECONDS 60
+/* Every so many rounds all result files are looked at. */
+#define TIDY_ROUNDS 60
 
 static int
-round_of(struct store *store, bool always_say)
+round_of(struct store *store, bool tidy, bool always_say)
 {
 	struct housekeeping done;
 
-	if (housekeep(store, &done) != 0)
+	if (housekeep(store, tidy, &done) != 0)
 		return CTL_FAILED;
-	if (always_say || done.expired || done.deleted || done.requests)
+	if (always_say || done.expired || done.deleted || done.requests ||
+	    done.files)
 		log_info("expired %lld commands; deleted %lld commands, %lld "
-			 "requests, %lld sessions",
+			 "requests, %lld sessions, %lld result files",
 		    (long long)done.expired, (long long)done.deleted,
-		    (long long)done.requests, (long long)done.sessions);
+		    (long long)done.requests, (long long)done.sessions,
+		    (long long)done.files);
 	return CTL_OK;
 }
 
@@ -47,11 +51,12 @@ ctl_housekeep(struct store *store, const struct ctl_args *args)
 {
 	struct reason why;
 	sigset_t ends;
+	unsigned rounds = 0;
 	int status;
 
 	log_set_level(LOG_LEVEL_INFO);
 	if (!args->watch)
-		return round_of(store, true);
+		return round_of(store, true, true);
 	(void)sigemptyset(&ends);
 	(void)sigaddset(&ends, SIGTERM);
 	(void)sigaddset(&ends, SIGINT);
@@ -62,7 +67,7 @@ ctl_housekeep(struct store *store, const struct ctl_args *args)
 			return ctl_fail("%s", why.text);
 		/* a round that failed is tried again: the disk may be full
 		 * for a while */
-		status = round_of(store, false);
+		status = round_of(store, rounds++ % TIDY_ROUNDS == 0, false);
 	} while (wait_for_round(&ends));
 	return status;
 }

@@ -22,6 +22,8 @@ enum option_bit {
 	OPT_HOST = 8,
 	OPT_OUT = 16,
 	OPT_WATCH = 32,
+	OPT_VERSION = 64,
+	OPT_DIST = 128,
 };
 
 static const struct command {
@@ -55,6 +57,12 @@ static const struct command {
 	{ "show", "host", 1, 0, ctl_show_host, "show host NAME" },
 	{ "housekeep", NULL, 0, OPT_WATCH, ctl_housekeep,
 	    "housekeep              [--watch]" },
+	{ "perfspect", "add", 1, OPT_VERSION | OPT_DIST, ctl_perfspect_add,
+	    "perfspect add FILE     [--version TEXT] [--dist DIR]" },
+	{ "perfspect", "list", 0, OPT_DIST, ctl_perfspect_list,
+	    "perfspect list         [--dist DIR]" },
+	{ "perfspect", "remove", 1, OPT_DIST, ctl_perfspect_remove,
+	    "perfspect remove ARCH  [--dist DIR]" },
 };
 
 int
@@ -146,6 +154,12 @@ run(const struct command *command, const char *db, const struct ctl_args *args)
 	return status;
 }
 
+static void __attribute__((noreturn)) print_version(void)
+{
+	(void)puts(PACKAGE_STRING);
+	exit(CTL_OK);
+}
+
 /* Options in any place; returns the bits of those that were given, or -1. */
 static int
 read_options(int argc, char **argv, const char **db, struct ctl_args *args)
@@ -153,7 +167,8 @@ read_options(int argc, char **argv, const char **db, struct ctl_args *args)
 	static const struct option options[] = {
 		{ "db", required_argument, NULL, 0 },
 		{ "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'V' },
+		{ "version", required_argument, NULL, OPT_VERSION },
+		{ "dist", required_argument, NULL, OPT_DIST },
 		{ "role", required_argument, NULL, OPT_ROLE },
 		{ "password-file", required_argument, NULL,
 		    OPT_PASSWORD_FILE },
@@ -165,6 +180,9 @@ read_options(int argc, char **argv, const char **db, struct ctl_args *args)
 	};
 	int given = 0, c;
 
+	/* alone it asks for ours */
+	if (argc == 2 && strcmp(argv[1], "--version") == 0)
+		print_version();
 	while ((c = getopt_long(argc, argv, "hV", options, NULL)) != -1) {
 		switch (c) {
 		case 0:
@@ -174,8 +192,7 @@ read_options(int argc, char **argv, const char **db, struct ctl_args *args)
 			print_usage(stdout);
 			exit(CTL_OK);
 		case 'V':
-			(void)puts(PACKAGE_STRING);
-			exit(CTL_OK);
+			print_version();
 		case OPT_ROLE:
 			args->role = optarg;
 			break;
@@ -193,6 +210,12 @@ read_options(int argc, char **argv, const char **db, struct ctl_args *args)
 			break;
 		case OPT_WATCH:
 			args->watch = true;
+			break;
+		case OPT_VERSION:
+			args->version = optarg;
+			break;
+		case OPT_DIST:
+			args->dist = optarg;
 			break;
 		default:
 			return -1;

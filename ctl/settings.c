@@ -6,17 +6,30 @@
 #include <stdio.h>
 #include <string.h>
 
+#define NUMBER_BYTES 24
+
+/* A number, or that there is none. */
+static const char *
+number(int64_t value, char text[NUMBER_BYTES])
+{
+	if (value == FIELD_NULL)
+		return "none";
+	(void)snprintf(text, NUMBER_BYTES, "%lld", (long long)value);
+	return text;
+}
+
 static int
 print_setting(struct store *store, enum setting setting)
 {
 	const struct setting_info *info = &settings[setting];
+	char in_force[NUMBER_BYTES], fallback[NUMBER_BYTES];
 	int64_t value;
 
 	if (setting_get(store, setting, &value) != 0)
 		return CTL_FAILED;
-	(void)printf("%-16s %10lld %-9s %s (default %lld, %lld to %lld)\n",
-	    info->key, (long long)value, info->unit, info->meaning,
-	    (long long)info->fallback, (long long)info->min,
+	(void)printf("%-18s %10s %-9s %s (default %s, %lld to %lld)\n",
+	    info->key, number(value, in_force), info->unit, info->meaning,
+	    number(info->fallback, fallback), (long long)info->min,
 	    (long long)info->max);
 	return CTL_OK;
 }
@@ -48,13 +61,14 @@ int
 ctl_get(struct store *store, const struct ctl_args *args)
 {
 	int setting = find(args->name);
+	char text[NUMBER_BYTES];
 	int64_t value;
 
 	if (setting < 0)
 		return CTL_FAILED;
 	if (setting_get(store, (enum setting)setting, &value) != 0)
 		return CTL_FAILED;
-	(void)printf("%lld\n", (long long)value);
+	(void)puts(number(value, text));
 	return CTL_OK;
 }
 

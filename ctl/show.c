@@ -94,6 +94,9 @@ print_command(void *context, const struct command_record *c)
 	line("  error", c->error_message);
 	line("  results", c->results_path);
 	line("  PerfSpect", c->perfspect_version);
+	line("  arguments", c->arguments);
+	line("  partial",
+	    c->partial ? "the results cover less than was asked" : NULL);
 	return true;
 }
 
@@ -108,6 +111,7 @@ print_host(void *context, const struct host *h)
 	line("  agent", h->agent_version);
 	line("  last seen", h->last_seen);
 	line("  active", h->active ? "yes" : "no");
+	line("  preflight", h->preflight);
 	line("  conflict",
 	    h->conflict ? "two agents report with this name" : NULL);
 	number("  clock ahead", h->clock_skew_ms, " ms");

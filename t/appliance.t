@@ -52,6 +52,19 @@ change_password() {
 		--data-urlencode 'again=another password'
 }
 
+# check_pinned PORT: who started it may pin an archive, and no one else.
+check_pinned() {
+	local digest file
+	digest=$("$SRCDIR/t/standins/make-archive" \
+		"$TOP_BUILDDIR/t/standins/perfspect" "$TAP_TMP/perfspect.tgz")
+	file=$("$BUILDDIR/conspectctl" --db "$STATE/conspect.db" perfspect add \
+		"$TAP_TMP/perfspect.tgz" 2>&1 | grep -o 'perfspect-[^ ,]*tgz')
+	is "$(curl -s "http://127.0.0.1:$1/dist/$file" | sha256sum)" \
+		"$digest  -" 'an archive is pinned and served'
+	is "$(stat -c '%a %U' "$STATE/dist")" "750 $(id -un)" \
+		'from a directory that the web server cannot write'
+}
+
 check_up() {
 	local port
 	# the web server's user may be another one
@@ -68,6 +81,7 @@ check_up() {
 	is "$(curl -s -o /dev/null -w '%{http_code}' -u "admin:$PASSWORD" \
 		"http://127.0.0.1:$port/api/metrics/profiling/host_status")" 200 \
 		'the password opens the API'
+	check_pinned "$port"
 	run status --state-dir "$STATE"
 	is "$RC" 0 'status is 0'
 	is "$(agents)" 1 'one agent runs'

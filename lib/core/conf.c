@@ -119,6 +119,36 @@ note_fault(struct reading *r, const struct reason *why)
 	}
 }
 
+/* As fgets(), but says how much was read: a line may hold a NUL. */
+static size_t
+get_line(char *text, size_t size, FILE *file)
+{
+	size_t len = 0;
+	int c = 0;
+
+	while (len < size - 1 && c != '\n' && (c = getc(file)) != EOF)
+		text[len++] = (char)c;
+	text[len] = '\0';
+	return len;
+}
+
+/* What is wrong with a line as a line: false with the fault noted. */
+static bool
+check_line(struct reading *r, const char *text, size_t len, size_t size)
+{
+	struct reason why;
+
+	if (strlen(text) != len)
+		(void)reason_set(&why, "the line holds a NUL");
+	else if (len == size - 1 && text[len - 1] != '\n')
+		(void)reason_set(
+		    &why, "the line is longer than %zu bytes", size - 2);
+	else
+		return true;
+	note_fault(r, &why);
+	return false;
+}
+
 /*
  * inih's reader, in the manner of fgets().  A byte-order mark is taken off,
  * for sections are looked for here, and indentation too,
@@ -132,16 +162,14 @@ next_line(char *text, int size, void *context)
 	struct reason why;
 	size_t len, skip;
 
-	if (r->fault_line || !fgets(text, size, r->file))
+	if (r->fault_line)
+		return NULL;
+	len = get_line(text, (size_t)size, r->file);
+	if (len == 0)
 		return NULL;
 	r->line++;
-	len = strlen(text);
-	if (len == (size_t)size - 1 && text[len - 1] != '\n') {
-		(void)reason_set(
-		    &why, "the line is longer than %d bytes", size - 2);
-		note_fault(r, &why);
+	if (!check_line(r, text, len, (size_t)size))
 		return NULL;
-	}
 	skip = r->line == 1 && strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 	skip += strspn(text + skip, " \t");
 	memmove(text, text + skip, len + 1 - skip);

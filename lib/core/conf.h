@@ -1,8 +1,8 @@
 /*
  * Settings files: `key = value` lines, read with inih over a table of keys.
  * A line that begins with '#' or ';' is a comment, and so is what follows
- * " ;" in a line.  An unknown key, a key twice, a bad value, a section and a
- * line longer than inih takes (198 bytes) are errors that name file and
+ * " ;" in a line.  An unknown key, a key twice, a bad value, a section, a NUL
+ * and a line longer than inih takes (198 bytes) are errors that name file and
  * line; a file with an error is not half applied by its caller, who is told
  * before using what was read.
  */

@@ -34,6 +34,7 @@ reason_set(struct reason *why, const char *format, ...)
 		(void)strcpy(text, "a reason that cannot be formatted");
 	else if (n >= (int)sizeof text)
 		text[whole_characters(text, sizeof text - 1)] = '\0';
+	utf8_repair(text);
 	memcpy(why->text, text, strlen(text) + 1);
 	return -1;
 }

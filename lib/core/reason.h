@@ -14,7 +14,8 @@ struct reason {
 };
 
 /*
- * Sets the text (cut at a whole UTF-8 character) and returns -1.  The text
+ * Sets the text (cut at a whole character, and with '?' for what is no UTF-8:
+ * it may have been taken from anywhere) and returns -1.  The text
  * that it has may be among the arguments: reason_set(why, "%s: %s", path,
  * why->text) puts a path before it.
  */

@@ -1,6 +1,7 @@
 #include "core/report.h"
 
 #include "core/mem.h"
+#include "core/result.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -79,6 +80,94 @@ read_commands(struct json_object *list, const struct place *at, void *out,
 	}
 }
 
+/* --- preflight ----------------------------------------------------------- */
+
+#define CHECK_MAX 32
+
+/* What a check found, the worst last. */
+static const char *const preflight_outcomes[] = { "ok", "warning", "problem",
+	NULL };
+
+struct preflight {
+	const char *check, *text;
+	int outcome;
+};
+
+static const struct field preflight_fields[] = {
+	{ .name = "check",
+	    .kind = FIELD_TEXT,
+	    .flags = FIELD_REQUIRED,
+	    .offset = offsetof(struct preflight, check),
+	    .max = CHECK_MAX },
+	{ .name = "outcome",
+	    .kind = FIELD_WORD,
+	    .flags = FIELD_REQUIRED,
+	    .offset = offsetof(struct preflight, outcome),
+	    .words = preflight_outcomes,
+	    .message = "outcome must be ok, warning or problem" },
+	{ .name = "text",
+	    .kind = FIELD_TEXT,
+	    .flags = FIELD_REQUIRED,
+	    .offset = offsetof(struct preflight, text),
+	    .max = PREFLIGHT_TEXT_MAX },
+};
+
+/* Reads one finding, and copies what is known of it. */
+static struct json_object *
+read_finding(
+    struct json_object *entry, const struct place *at, struct faults *faults)
+{
+	struct place check = { at, "check", 0 };
+	struct preflight p = { NULL, NULL, 0 };
+	struct json_object *copy;
+
+	if (!json_object_is_type(entry, json_type_object)) {
+		fault_add(faults, at, FAULT_DICT, MSG_DICT);
+		return NULL;
+	}
+	fields_read(preflight_fields,
+	    sizeof preflight_fields / sizeof *preflight_fields, entry, at, &p,
+	    faults);
+	if (!p.check || !p.text)
+		return NULL;
+	if (!*p.check || p.check[strspn(p.check,
+			     "abcdefghijklmnopqrstuvwxyz0123456789_")]) {
+		fault_add(faults, &check, FAULT_VALUE,
+		    "check must be 1 to %d of a-z, 0-9 and _", CHECK_MAX);
+		return NULL;
+	}
+	copy = json_object_new_object();
+	json_add_text(copy, "check", p.check);
+	json_add_text(copy, "outcome", preflight_outcomes[p.outcome]);
+	json_add_text(copy, "text", p.text);
+	return copy;
+}
+
+static void
+read_preflight(struct json_object *list, const struct place *at, void *out,
+    struct faults *faults)
+{
+	struct heartbeat *h = out;
+	size_t n = json_object_array_length(list);
+
+	/* what was put there is the body's */
+	h->preflight = NULL;
+	if (n > PREFLIGHT_MAX) {
+		fault_add(faults, at, FAULT_VALUE, "%zu checks: at most %d", n,
+		    PREFLIGHT_MAX);
+		return;
+	}
+	h->preflight = json_object_new_array();
+	for (size_t i = 0; i < n; i++) {
+		struct place here = { at, NULL, i };
+		struct json_object *one = read_finding(
+		    json_object_array_get_idx(list, i), &here, faults);
+
+		if (one)
+			json_object_array_add(h->preflight, one);
+	}
+}
+
 #define AT(member) offsetof(struct heartbeat, member)
 #define AGENT_TEXT(member)                                                    \
 	{                                                                     \
@@ -131,6 +220,11 @@ static const struct field heartbeat_fields[] = {
 	    .flags = FIELD_NULLABLE,
 	    .offset = AT(commands),
 	    .check = read_commands },
+	{ .name = "preflight",
+	    .kind = FIELD_LIST,
+	    .flags = FIELD_NULLABLE,
+	    .offset = AT(preflight),
+	    .check = read_preflight },
 };
 
 static void
@@ -178,6 +272,8 @@ heartbeat_free(struct heartbeat *h)
 	free(h->progress);
 	h->progress = NULL;
 	h->n_progress = 0;
+	json_object_put(h->preflight);
+	h->preflight = NULL;
 }
 
 static bool
@@ -211,6 +307,34 @@ heartbeat_shows(const struct heartbeat *h, const char *command_id)
 
 #undef AT
 #define AT(member) offsetof(struct completion, member)
+
+static void
+check_arguments(struct json_object *list, const struct place *at, void *out,
+    struct faults *faults)
+{
+	size_t n = json_object_array_length(list), bytes = 0;
+
+	(void)out;
+	if (n > ARGUMENTS_MAX) {
+		fault_add(faults, at, FAULT_VALUE, "%zu arguments: at most %d",
+		    n, ARGUMENTS_MAX);
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct place here = { at, NULL, i };
+		struct json_object *one = json_object_array_get_idx(list, i);
+
+		if (json_object_is_type(one, json_type_string))
+			bytes += (size_t)json_object_get_string_len(one);
+		else
+			fault_add(faults, &here, "type_error.str",
+			    "str type expected");
+	}
+	if (bytes > ARGUMENTS_BYTES_MAX)
+		fault_add(faults, at, FAULT_VALUE,
+		    "arguments must not be longer than %d bytes in all",
+		    ARGUMENTS_BYTES_MAX);
+}
 
 /* A completion's states, in the order of its words. */
 static const char *const outcome_words[] = { "completed", "failed", "stopped",
@@ -261,6 +385,15 @@ static const struct field completion_fields[] = {
 	    .flags = FIELD_NULLABLE,
 	    .offset = AT(perfspect_version),
 	    .max = AGENT_TEXT_MAX },
+	{ .name = "arguments",
+	    .kind = FIELD_LIST,
+	    .flags = FIELD_NULLABLE,
+	    .offset = AT(arguments),
+	    .check = check_arguments },
+	{ .name = "partial",
+	    .kind = FIELD_BOOLEAN,
+	    .flags = FIELD_NULLABLE,
+	    .offset = AT(partial) },
 };
 
 bool

@@ -23,6 +23,11 @@
 /* Longest path on a host (PATH_MAX). */
 #define PATH_BYTES_MAX 4096
 
+/* What the agent found out about its host: the checks that there are, and
+ * room for as many more. */
+#define PREFLIGHT_MAX 32
+#define PREFLIGHT_TEXT_MAX 300
+
 /* A run ends within a year, or its clock is wrong. */
 #define EXECUTION_TIME_MAX (366 * 24 * 3600)
 
@@ -50,6 +55,8 @@ struct heartbeat {
 	struct json_object *commands;      /* what it has in hand, or NULL */
 	struct command_progress *progress; /* the same, owned */
 	size_t n_progress;
+	/* array of {check, outcome, text}, these members only; or NULL */
+	struct json_object *preflight; /* owned */
 };
 
 struct completion {
@@ -62,6 +69,8 @@ struct completion {
 	/* ours */
 	int64_t exit_status;           /* or FIELD_NULL */
 	const char *perfspect_version; /* or NULL */
+	struct json_object *arguments; /* array of texts that ran, or NULL */
+	bool partial; /* results cover less than the asked duration */
 };
 
 /*

@@ -27,6 +27,15 @@ extern const char *const stop_level_names[];     /* by enum stop_level */
 /* A pending command outlives no planning: 30 days. */
 #define EXPIRES_IN_MAX (30 * 24 * 3600)
 
+/*
+ * additional_args.limits of a run: the CPU in percent of one core, up to
+ * 1,000 of them, and memory.  gProfiler does not start with less than 64 MiB;
+ * a TiB is more than a profiler ever needs.
+ */
+#define LIMIT_CPU_PERCENT_MAX 100000
+#define LIMIT_MEMORY_MIB_MIN 64
+#define LIMIT_MEMORY_MIB_MAX (1024 * 1024)
+
 /* One host of a request. */
 struct target {
 	const char *hostname; /* borrowed from the request's JSON */

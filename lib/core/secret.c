@@ -48,6 +48,15 @@ secret_hash(const char *secret, unsigned char hash[SECRET_HASH_BYTES])
 }
 
 void
+secret_sha256(const void *bytes, size_t len, char text[SECRET_TEXT])
+{
+	unsigned char hash[crypto_hash_sha256_BYTES];
+
+	(void)crypto_hash_sha256(hash, bytes, len);
+	to_hex(hash, text);
+}
+
+void
 secret_form_token(const char *secret, char token[SECRET_TEXT])
 {
 	static const char purpose[] = "conspect form token";

@@ -32,6 +32,10 @@ void secret_make(char text[SECRET_TEXT]) __attribute__((nonnull));
 void secret_hash(const char *secret, unsigned char hash[SECRET_HASH_BYTES])
     __attribute__((nonnull));
 
+/* The SHA-256 of anything, as others can check it. */
+void secret_sha256(const void *bytes, size_t len, char text[SECRET_TEXT])
+    __attribute__((nonnull(3)));
+
 /*
  * What a page's forms carry against cross-site requests: derived from the
  * secret that logged the page in, without revealing it.

@@ -1,5 +1,7 @@
 #include "core/utf8.h"
 
+#include <string.h>
+
 /* Length that the first byte announces, or 0 for one that begins nothing. */
 static size_t
 announced_length(unsigned char first)
@@ -50,6 +52,17 @@ bool
 utf8_is_valid(const char *text, size_t len)
 {
 	return utf8_valid_prefix(text, len) == len;
+}
+
+void
+utf8_repair(char *text)
+{
+	size_t len = strlen(text), at = utf8_valid_prefix(text, len);
+
+	while (at < len) {
+		text[at++] = '?';
+		at += utf8_valid_prefix(text + at, len - at);
+	}
 }
 
 size_t

@@ -14,6 +14,9 @@ size_t utf8_valid_prefix(const char *text, size_t len)
 /* Whether all of the bytes are. */
 bool utf8_is_valid(const char *text, size_t len) __attribute__((nonnull));
 
+/* Puts '?' for each byte of a text that is part of no valid character. */
+void utf8_repair(char *text) __attribute__((nonnull));
+
 /* Number of characters in valid UTF-8. */
 size_t utf8_length(const char *text, size_t len) __attribute__((nonnull));
 

@@ -12,15 +12,16 @@ static const char select_command[] =
 static const char end_execution[] =
     "INSERT INTO ProfilingExecutions (command_id, hostname, status,"
     " started_at, completed_at, execution_time, exit_status, error_message,"
-    " results_path, perfspect_version)"
-    " VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6, ?7, ?8, ?9)"
+    " results_path, perfspect_version, arguments, partial)"
+    " VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
     " ON CONFLICT (command_id) DO UPDATE SET status = excluded.status,"
     " completed_at = excluded.completed_at,"
     " execution_time = excluded.execution_time,"
     " exit_status = excluded.exit_status,"
     " error_message = excluded.error_message,"
     " results_path = excluded.results_path,"
-    " perfspect_version = excluded.perfspect_version"
+    " perfspect_version = excluded.perfspect_version,"
+    " arguments = excluded.arguments, partial = excluded.partial"
     " WHERE completed_at IS NULL";
 
 /* The command's state, where it is one that this report may be about. */
@@ -52,10 +53,12 @@ note_end(struct store *s, const struct completion *c, int64_t now_ms)
 	char now[CLOCK_TEXT];
 
 	clock_format(now_ms, now);
-	return db_run(s, end_execution, "ttttnnttt", c->command_id,
+	return db_run(s, end_execution, "ttttnntttti", c->command_id,
 	    c->hostname, command_state_names[c->state], now, c->execution_time,
 	    c->exit_status, c->error_message, c->results_path,
-	    c->perfspect_version);
+	    c->perfspect_version,
+	    c->arguments ? json_text(c->arguments) : NULL,
+	    (int64_t)c->partial);
 }
 
 /* A command that was withdrawn after it was handed out keeps its state;

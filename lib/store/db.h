@@ -18,7 +18,7 @@
 #include "store/store.h"
 
 /* Statements that one connection keeps; see db_query(). */
-#define STATEMENTS_MAX 64
+#define STATEMENTS_MAX 128
 
 struct store {
 	sqlite3 *db;

@@ -3,6 +3,7 @@
 
 #include "core/clock.h"
 #include "core/mem.h"
+#include "store/settings.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,9 @@ static const char upsert_host[] =
     "INSERT INTO HostHeartbeats (hostname, ip_address, service_name,"
     " last_command_id, status, heartbeat_timestamp, last_seen, first_seen,"
     " remote_address, agent_id, boot_id, agent_version, arch,"
-    " clock_skew_ms)"
-    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
+    " clock_skew_ms, preflight)"
+    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8, ?9, ?10, ?11, ?12, ?13,"
+    " ?14)"
     " ON CONFLICT (service_name, hostname) DO UPDATE SET"
     " ip_address = excluded.ip_address,"
     " last_command_id = excluded.last_command_id,"
@@ -27,6 +29,9 @@ static const char upsert_host[] =
     "  conflict_at),"
     " other_agent_id = iif(agent_id <> excluded.agent_id, agent_id,"
     "  other_agent_id),"
+    /* the agent says it when it has changed */
+    " preflight = iif(excluded.preflight IS NULL"
+    "  AND agent_id = excluded.agent_id, preflight, excluded.preflight),"
     " agent_id = excluded.agent_id, boot_id = excluded.boot_id,"
     " agent_version = excluded.agent_version, arch = excluded.arch";
 static const char begin_execution[] =
@@ -42,11 +47,12 @@ note_host(struct store *s, const struct heartbeat *h,
 
 	clock_format(now_ms, now);
 	clock_format(h->timestamp == FIELD_NULL ? now_ms : h->timestamp, sent);
-	return db_run(s, upsert_host, "ttttttttttttn", h->hostname,
+	return db_run(s, upsert_host, "ttttttttttttnt", h->hostname,
 	    h->ip_address, h->service_name, h->last_command_id,
 	    host_status_names[h->status], sent, now, remote_address,
 	    h->agent_id, h->boot_id, h->agent_version, h->arch,
-	    h->timestamp == FIELD_NULL ? FIELD_NULL : h->timestamp - now_ms);
+	    h->timestamp == FIELD_NULL ? FIELD_NULL : h->timestamp - now_ms,
+	    h->preflight ? json_text(h->preflight) : NULL);
 }
 
 /* The event that the heartbeat is for the command, or -1 for none. */
@@ -127,6 +133,25 @@ hand_out(struct store *s, struct command *command, int64_t now_ms,
 	return 0;
 }
 
+/* What our own agent is told besides: the original's never see it. */
+static int
+advise(struct store *s, const struct heartbeat *h,
+    const struct command *chosen, struct offer *offer)
+{
+	int result;
+
+	if (!h->agent_id)
+		return 0;
+	if (setting_get(s, SETTING_HEARTBEAT_INTERVAL,
+		&offer->heartbeat_interval) != 0)
+		return -1;
+	if (!chosen || chosen->kind == KIND_STOP || !h->arch ||
+	    !perfspect_enabled(chosen->config))
+		return 0;
+	result = archives_by_arch(s, h->arch, &offer->perfspect);
+	return result == STORE_NOT_FOUND ? 0 : result;
+}
+
 static int
 take(struct store *s, const struct heartbeat *h, const char *remote_address,
     struct offer *offer)
@@ -142,9 +167,12 @@ take(struct store *s, const struct heartbeat *h, const char *remote_address,
 	result = 0;
 	for (size_t i = 0; result == 0 && i < open.n; i++)
 		result = advance(s, h, &open.list[i], now);
-	chosen = choose(&open);
+	/* an agent that ends would run nothing of it */
+	chosen = h->status == HOST_OFFLINE ? NULL : choose(&open);
 	if (result == 0 && chosen)
 		result = hand_out(s, chosen, now, offer);
+	if (result == 0)
+		result = advise(s, h, chosen, offer);
 	commands_free(&open);
 	return result;
 }
@@ -154,6 +182,7 @@ heartbeat_take(struct store *s, const struct heartbeat *heartbeat,
     const char *remote_address, struct offer *offer)
 {
 	memset(offer, 0, sizeof *offer);
+	offer->heartbeat_interval = FIELD_NULL;
 	if (db_begin(s, DB_RELAXED) != 0)
 		return -1;
 	return db_end(s, take(s, heartbeat, remote_address, offer));
@@ -164,5 +193,6 @@ offer_free(struct offer *offer)
 {
 	free(offer->command_type);
 	free(offer->combined_config);
+	pinned_archive_free(&offer->perfspect);
 	memset(offer, 0, sizeof *offer);
 }

@@ -2,6 +2,8 @@
 
 #include "store/db.h"
 
+#include <stdio.h>
+
 #define SELECT_REQUESTS                                                       \
 	"SELECT r.request_id, r.service_name, r.request_type, r.status,"      \
 	" r.continuous, r.duration, r.frequency, r.profiling_mode,"           \
@@ -25,6 +27,10 @@ static const char select_requests[] =
 static const char count_requests[] =
     "SELECT count(*) FROM ProfilingRequests r" FILTERED;
 static const char select_request[] = SELECT_REQUESTS " WHERE r.request_id = ?";
+static const char select_waits_until[] =
+    "SELECT max(c.expires_at) FROM CommandRequests l"
+    " JOIN ProfilingCommands c ON c.command_id = l.command_id"
+    " WHERE l.request_id = ? AND c.status = 'pending'";
 static const char select_of_command[] =
     SELECT_REQUESTS " JOIN CommandRequests l ON l.request_id = r.request_id"
 		    " WHERE l.command_id = ? ORDER BY r.id";
@@ -34,7 +40,8 @@ static const char select_of_command[] =
 	" c.kind, c.status, c.reason, c.combined_config, c.created_at,"       \
 	" c.expires_at, c.sent_at, c.accepted_at, c.ended_at,"                \
 	" e.started_at, e.execution_time, e.exit_status,"                     \
-	" e.error_message, e.results_path, e.perfspect_version"               \
+	" e.error_message, e.results_path, e.perfspect_version,"              \
+	" e.arguments, e.partial"                                             \
 	" FROM ProfilingCommands c"                                           \
 	" LEFT JOIN ProfilingExecutions e ON e.command_id = c.command_id"
 
@@ -131,6 +138,22 @@ request_by_id(struct store *s, const char *request_id, request_visitor *visit,
 }
 
 int
+request_waits_until(
+    struct store *s, const char *request_id, char until[CLOCK_TEXT])
+{
+	sqlite3_stmt *stmt = db_query(s, select_waits_until, "t", request_id);
+	const char *text;
+
+	if (!stmt || db_step(s, stmt) != 1)
+		return -1;
+	text = db_text(stmt, 0);
+	if (text)
+		(void)snprintf(until, CLOCK_TEXT, "%s", text);
+	(void)sqlite3_reset(stmt);
+	return text ? 0 : STORE_NOT_FOUND;
+}
+
+int
 requests_of_command(struct store *s, const char *command_id,
     request_visitor *visit, void *context)
 {
@@ -164,6 +187,8 @@ command_load(sqlite3_stmt *stmt, struct command_record *c)
 	c->error_message = db_text(stmt, i++);
 	c->results_path = db_text(stmt, i++);
 	c->perfspect_version = db_text(stmt, i++);
+	c->arguments = db_text(stmt, i++);
+	c->partial = db_int(stmt, i++) == 1;
 }
 
 static int

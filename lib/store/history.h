@@ -5,6 +5,7 @@
 #ifndef CONSPECT_STORE_HISTORY_H
 #define CONSPECT_STORE_HISTORY_H
 
+#include "core/clock.h"
 #include "store/store.h"
 
 /* A row of ProfilingRequests; NULL and FIELD_NULL as in the table. */
@@ -32,6 +33,8 @@ struct command_record {
 	const char *started_at; /* NULL: no execution */
 	int64_t execution_time, exit_status;
 	const char *error_message, *results_path, *perfspect_version;
+	const char *arguments; /* JSON: an array, the command line that ran */
+	bool partial;          /* results cover less than the asked duration */
 };
 
 typedef bool request_visitor(
@@ -57,6 +60,10 @@ int request_list(struct store *store, const struct request_filter *filter,
 int request_by_id(struct store *store, const char *request_id,
     request_visitor *visit, void *context)
     __attribute__((nonnull(1, 2, 3), warn_unused_result));
+/* Until when the last of its hosts that has not taken it may: sets until, or
+ * returns STORE_NOT_FOUND where none waits, or waits for ever. */
+int request_waits_until(struct store *store, const char *request_id,
+    char until[CLOCK_TEXT]) __attribute__((nonnull, warn_unused_result));
 int requests_of_command(struct store *store, const char *command_id,
     request_visitor *visit, void *context)
     __attribute__((nonnull(1, 2, 3), warn_unused_result));

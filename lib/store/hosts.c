@@ -4,10 +4,18 @@
 #include "core/clock.h"
 #include "store/settings.h"
 
+/* Why a host cannot have hardware metrics, by its agent's findings: PerfSpect
+ * finds no counters, cannot be installed, or is not made for the machine. */
+#define LACKING                                                               \
+	" (SELECT f.value ->> 'text' FROM json_each(h.preflight) f"           \
+	"  WHERE f.value ->> 'outcome' = 'problem'"                           \
+	"  AND f.value ->> 'check' IN ('pmu', 'tmpdir', 'arch') LIMIT 1)"
+
 #define SELECT_HOSTS                                                          \
 	"SELECT h.id, h.hostname, h.service_name, h.ip_address, h.arch,"      \
 	" h.heartbeat_timestamp, h.last_seen, h.agent_version,"               \
-	" h.conflict_at, h.clock_skew_ms, h.last_seen >= ?1,"                 \
+	" h.conflict_at, h.clock_skew_ms, h.preflight," LACKING ","           \
+	" h.last_seen >= ?1 AND h.status <> 'offline',"                       \
 	" coalesce(h.conflict_at >= ?1, 0),"                                  \
 	" c.command_id, c.command_type, c.combined_config, c.status,"         \
 	" c.reason, c.created_at, c.ended_at, e.execution_time,"              \
@@ -24,6 +32,11 @@
 	"   AND n.hostname = h.hostname)"                                     \
 	" LEFT JOIN ProfilingExecutions e ON e.command_id = c.command_id"
 
+static const char select_lacking[] =
+    "SELECT count(lacking), min(lacking) FROM (SELECT" LACKING " AS lacking"
+    "  FROM CommandRequests l JOIN ProfilingCommands c USING (command_id)"
+    "  JOIN HostHeartbeats h ON h.service_name = c.service_name"
+    "   AND h.hostname = c.hostname WHERE l.request_id = ?)";
 static const char select_newest[] =
     SELECT_HOSTS " ORDER BY h.heartbeat_timestamp DESC, h.id DESC";
 static const char select_by_name[] =
@@ -47,6 +60,8 @@ host_load(sqlite3_stmt *stmt, struct host *host)
 	host->agent_version = db_text(stmt, i++);
 	host->conflict_at = db_text(stmt, i++);
 	host->clock_skew_ms = db_int(stmt, i++);
+	host->preflight = db_text(stmt, i++);
+	host->lacking = db_text(stmt, i++);
 	host->active = db_int(stmt, i++) == 1;
 	host->conflict = db_int(stmt, i++) == 1;
 	host->command_id = db_text(stmt, i++);
@@ -138,4 +153,18 @@ host_by_name(struct store *s, const char *hostname,
 		context, &n) != 0)
 		return -1;
 	return n ? 0 : STORE_NOT_FOUND;
+}
+
+int
+hosts_lacking(
+    struct store *s, const char *request_id, int64_t *n, struct reason *why)
+{
+	sqlite3_stmt *stmt = db_query(s, select_lacking, "t", request_id);
+
+	if (!stmt || db_step(s, stmt) != 1)
+		return -1;
+	*n = db_int(stmt, 0);
+	(void)reason_set(why, "%s", *n ? db_text(stmt, 1) : "");
+	(void)sqlite3_reset(stmt);
+	return 0;
 }

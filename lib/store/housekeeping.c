@@ -2,6 +2,7 @@
 
 #include "core/clock.h"
 #include "store/commands.h"
+#include "store/results.h"
 #include "store/settings.h"
 
 #include <string.h>
@@ -155,14 +156,16 @@ delete_by_count(struct store *s, struct housekeeping *done)
 }
 
 int
-housekeep(struct store *s, struct housekeeping *done)
+housekeep(struct store *s, bool tidy, struct housekeeping *done)
 {
 	int64_t now_ms = clock_now_ms();
 
 	memset(done, 0, sizeof *done);
 	if (expire_all(s, now_ms, &done->expired) != 0 ||
 	    delete_by_age(s, now_ms, done) != 0 ||
-	    delete_by_count(s, done) != 0)
+	    delete_by_count(s, done) != 0 ||
+	    results_trim(s, now_ms, &done->files) != 0 ||
+	    (tidy && results_tidy(s, now_ms, &done->files) != 0))
 		return -1;
 	/* readers in the way are no failure: the next round tries again */
 	return db_run(s, "PRAGMA wal_checkpoint(TRUNCATE)", "");

@@ -24,7 +24,8 @@ static const char insert_request[] =
     " ?15, ?16, 'cancelled')"; /* until it has commands */
 static const char select_active[] =
     "SELECT hostname FROM HostHeartbeats"
-    " WHERE service_name = ? AND last_seen >= ? ORDER BY hostname LIMIT ?";
+    " WHERE service_name = ? AND last_seen >= ? AND status <> 'offline'"
+    " ORDER BY hostname LIMIT ?";
 
 /* A request while it is carried out. */
 struct work {

@@ -17,6 +17,14 @@ const struct setting_info settings[N_SETTINGS] = {
 	    "commands", "ended commands that are kept, the newest" },
 	[SETTING_KEEP_DAYS] = { "keep_days", 90, 1, 3650, "days",
 	    "ended commands are kept this long" },
+	/* what our agent takes; no default, since each host has its own */
+	[SETTING_HEARTBEAT_INTERVAL] = { "heartbeat_interval", FIELD_NULL, 5,
+	    3600, "s",
+	    "agents report this often, whatever their hosts' settings say" },
+	[SETTING_RESULTS_KEEP_DAYS] = { "results_keep_days", 30, 1, 3650,
+	    "days", "result files are kept this long" },
+	[SETTING_RESULTS_KEEP_MIB] = { "results_keep_mib", 2048, 1, 16777216,
+	    "MiB", "result files together, the oldest go first" },
 };
 
 static const char select_setting[] =

@@ -13,20 +13,25 @@ enum setting {
 	SETTING_REQUEST_HOSTS,
 	SETTING_KEEP_COMMANDS,
 	SETTING_KEEP_DAYS,
+	SETTING_HEARTBEAT_INTERVAL,
+	SETTING_RESULTS_KEEP_DAYS,
+	SETTING_RESULTS_KEEP_MIB,
 	N_SETTINGS,
 };
 
 /* What is known about a setting, for lists and man pages. */
 struct setting_info {
 	const char *key;
-	int64_t fallback, min, max;
+	int64_t fallback; /* the default; FIELD_NULL: there is none */
+	int64_t min, max;
 	const char *unit;    /* "s", "hosts", ... */
 	const char *meaning; /* a line */
 };
 
 extern const struct setting_info settings[N_SETTINGS];
 
-/* The value in force; 0, or -1 failed. */
+/* The value in force, FIELD_NULL where it is not set and has no default; 0,
+ * or -1 failed. */
 int setting_get(struct store *store, enum setting setting, int64_t *value)
     __attribute__((nonnull, warn_unused_result));
 

@@ -17,6 +17,7 @@
 #include "core/reason.h"
 #include "core/report.h"
 #include "core/secret.h"
+#include "store/archives.h"
 
 struct store; /* an open database; not for two threads */
 
@@ -201,13 +202,19 @@ struct offer {
 	char command_id[UUID_TEXT]; /* "" for none */
 	char *command_type;
 	char *combined_config; /* JSON */
+	/* for our own agents only */
+	int64_t heartbeat_interval; /* s, or FIELD_NULL: the agent's own */
+	/* what to install for a start with PerfSpect; file is NULL where none
+	 * is pinned for the host's architecture */
+	struct pinned_archive perfspect;
 };
 
 void offer_free(struct offer *offer) __attribute__((nonnull));
 
 /*
  * Takes a heartbeat: notes the host, moves the commands on that it shows,
- * lets pending ones expire, and picks what to hand out.
+ * lets pending ones expire, and picks what to hand out: to a host that goes
+ * offline, nothing.
  */
 int heartbeat_take(struct store *store, const struct heartbeat *heartbeat,
     const char *remote_address, struct offer *offer)
@@ -237,10 +244,13 @@ struct host {
 	const char *hostname, *service_name, *ip_address, *arch;
 	const char *heartbeat_timestamp, *last_seen;
 	const char *agent_version; /* NULL: not our agent */
-	const char *conflict_at;   /* two agents took turns, NULL: did not */
-	int64_t clock_skew_ms;     /* the agent's clock ahead, FIELD_NULL */
-	bool active;               /* seen within the setting active_window */
-	bool conflict;             /* conflict_at is within it, too */
+	const char *preflight;     /* JSON: an array, or NULL */
+	const char *lacking; /* of it: why there can be no HW metrics, NULL */
+	const char *conflict_at; /* two agents took turns, NULL: did not */
+	int64_t clock_skew_ms;   /* the agent's clock ahead, FIELD_NULL */
+	bool active;             /* not offline, and seen within the setting
+			active_window */
+	bool conflict;           /* conflict_at is within it, too */
 	/* of the newest command; NULL where there is none */
 	const char *command_id, *command_type, *combined_config;
 	const char *command_status, *reason, *created_at, *ended_at;
@@ -270,5 +280,10 @@ int host_by_id(struct store *store, int64_t id,
 int host_by_name(struct store *store, const char *hostname,
     bool (*each)(void *context, const struct host *host), void *context)
     __attribute__((nonnull(1, 2, 3), warn_unused_result));
+
+/* How many hosts of a request cannot have hardware metrics, by what their
+ * agents found out, and why one of them cannot. */
+int hosts_lacking(struct store *store, const char *request_id, int64_t *n,
+    struct reason *why) __attribute__((nonnull, warn_unused_result));
 
 #endif

@@ -1,5 +1,6 @@
 #include "web/api.h"
 
+#include "core/result.h"
 #include "web/openapi.h"
 
 #include <string.h>
@@ -36,6 +37,12 @@ static const struct route routes[] = {
 	    api_requests },
 	{ "/metrics/profile_request/*", METHOD_GET, WHO_VIEWER, BODY_NONE, 0,
 	    api_request },
+	{ "/metrics/results/*/*", METHOD_PUT, WHO_AGENT, BODY_FILE,
+	    RESULT_FILE_BYTES_MAX, api_result_put },
+	{ "/metrics/results/*/*", METHOD_GET, WHO_VIEWER, BODY_NONE, 0,
+	    api_result_get },
+	{ "/metrics/results/*", METHOD_GET, WHO_VIEWER, BODY_NONE, 0,
+	    api_result_list },
 	{ "/metrics/profiling/host_status", METHOD_GET, WHO_VIEWER, BODY_NONE,
 	    0, api_host_status },
 };

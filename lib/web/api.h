@@ -16,6 +16,9 @@ void api_command_completion(
 void api_host_status(struct web_request *request, struct web_reply *reply);
 void api_requests(struct web_request *request, struct web_reply *reply);
 void api_request(struct web_request *request, struct web_reply *reply);
+void api_result_put(struct web_request *request, struct web_reply *reply);
+void api_result_list(struct web_request *request, struct web_reply *reply);
+void api_result_get(struct web_request *request, struct web_reply *reply);
 
 /*
  * The JSON of the body, a new value (NULL for null and for no body at all),

@@ -1,6 +1,9 @@
 /* POST /metrics/heartbeat: an agent shows its host and asks for work. */
 #include "web/api.h"
 
+#include "core/mem.h"
+
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -13,6 +16,19 @@ token_covers(const struct agent_token *token, const char *service_name,
 	    strcmp(token->service_name, service_name) != 0)
 		return false;
 	return !token->hostname || strcasecmp(token->hostname, hostname) == 0;
+}
+
+static struct json_object *
+describe_archive(const struct pinned_archive *archive)
+{
+	struct json_object *object = json_object_new_object();
+	char *url = mem_fmt(ARCHIVES_URL_PREFIX "%s", archive->file);
+
+	json_add_text(object, "url", url);
+	json_add_text(object, "sha256", archive->sha256);
+	json_add_text(object, "version", archive->version);
+	free(url);
+	return object;
 }
 
 static struct json_object *
@@ -33,6 +49,12 @@ describe(const struct offer *offer)
 		 : "Heartbeat received. No profiling commands.");
 	json_object_object_add(reply, "profiling_command", command);
 	json_add_text(reply, "command_id", some ? offer->command_id : NULL);
+	if (offer->heartbeat_interval != FIELD_NULL)
+		json_add_int(
+		    reply, "heartbeat_interval", offer->heartbeat_interval);
+	if (offer->perfspect.file)
+		json_object_object_add(
+		    reply, "perfspect", describe_archive(&offer->perfspect));
 	return reply;
 }
 

@@ -65,6 +65,8 @@ command_json(const struct command_record *c)
 	json_add_text(o, "error_message", c->error_message);
 	json_add_text(o, "results_path", c->results_path);
 	json_add_text(o, "perfspect_version", c->perfspect_version);
+	json_add_json(o, "arguments", c->arguments);
+	json_add_bool(o, "partial", c->partial);
 	return o;
 }
 

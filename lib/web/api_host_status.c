@@ -141,6 +141,7 @@ add_detail(struct json_object *row, const struct host *host)
 	json_add_int(row, "clock_skew_ms", host->clock_skew_ms);
 	json_add_text(row, "arch", host->arch);
 	json_add_text(row, "agent_version", host->agent_version);
+	json_add_json(row, "preflight", host->preflight);
 	json_add_text(row, "command_id", host->command_id);
 	json_add_text(row, "command_status", host->command_status);
 	json_add_text(row, "reason", host->reason);

@@ -5,6 +5,7 @@
 #include "core/mem.h"
 #include "store/history.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -209,6 +210,84 @@ write_oddities(struct table *t, const struct host *host)
 	}
 }
 
+/* --- what the agent found out -------------------------------------------- */
+
+/* The text of the first finding with an outcome, or NULL. */
+static const char *
+first_finding(struct json_object *findings, const char *outcome)
+{
+	for (size_t i = 0; i < json_object_array_length(findings); i++) {
+		struct json_object *one =
+		    json_object_array_get_idx(findings, i);
+
+		if (strcmp(json_member_text(one, "outcome"), outcome) == 0)
+			return json_member_text(one, "text");
+	}
+	return NULL;
+}
+
+static void
+write_findings(struct buf *b, struct json_object *findings)
+{
+	html_raw(b, "<ul>");
+	for (size_t i = 0; i < json_object_array_length(findings); i++) {
+		struct json_object *one =
+		    json_object_array_get_idx(findings, i);
+
+		html_raw(b, "<li");
+		html_attr(b, "class", json_member_text(one, "outcome"));
+		html_raw(b, "><b>");
+		html_text(b, json_member_text(one, "check"));
+		html_raw(b, "</b> ");
+		html_text(b, json_member_text(one, "text"));
+		html_raw(b, "</li>");
+	}
+	html_raw(b, "</ul>");
+}
+
+/* One line that says whether hardware metrics are possible: what rules them
+ * out, else the worst finding, else «ready».  The others unfold. */
+static void
+write_preflight(struct table *t, const struct host *host)
+{
+	struct buf *b = &t->reply->body;
+	struct json_object *findings =
+	    host->preflight ? json_tokener_parse(host->preflight) : NULL;
+	const char *problem, *warning;
+
+	if (!findings)
+		return;
+	problem =
+	    host->lacking ? host->lacking : first_finding(findings, "problem");
+	warning = first_finding(findings, "warning");
+	html_raw(b, "<details><summary");
+	html_attr(b, "class",
+	    host->lacking ? "lacking"
+	    : problem     ? "problem"
+	    : warning     ? "warning"
+			  : "ok");
+	html_raw(b, ">");
+	html_text(b, problem ? problem : warning ? warning : "ready");
+	html_raw(b, "</summary>");
+	write_findings(b, findings);
+	html_raw(b, "</details>");
+	json_object_put(findings);
+}
+
+/* What the style sheet tells rows apart by. */
+static void
+write_row_class(struct buf *b, const struct host *host)
+{
+	html_raw(b, "<tr class=\"");
+	html_text(b, !host->active     ? "silent"
+		     : host->stoppable ? "stoppable"
+				       : "");
+	html_text(b, host->lacking ? " lacking" : "");
+	html_raw(b, "\">");
+}
+
+/* --- all of it ----------------------------------------------------------- */
+
 static bool
 write_row(void *context, const struct host *host)
 {
@@ -217,12 +296,7 @@ write_row(void *context, const struct host *host)
 
 	t->n_hosts++;
 	t->n_active += host->active;
-	html_raw(b, "<tr");
-	html_attr(b, "class",
-	    !host->active     ? "silent"
-	    : host->stoppable ? "stoppable"
-			      : "");
-	html_raw(b, ">");
+	write_row_class(b, host);
 	write_tick(t, host);
 	html_raw(b, "<th scope=\"row\">");
 	html_text(b, host->hostname);
@@ -231,6 +305,8 @@ write_row(void *context, const struct host *host)
 	html_text(b, host->service_name);
 	html_raw(b, "</td><td class=\"address\" data-label=\"Address\">");
 	html_text(b, host->ip_address);
+	html_raw(b, "</td><td class=\"hw\" data-label=\"HW metrics\">");
+	write_preflight(t, host);
 	html_raw(b, "</td><td data-label=\"State\">");
 	write_state(t, host);
 	html_raw(b, "</td><td class=\"command\" data-label=\"Command\">");
@@ -329,7 +405,9 @@ write_panel(struct table *t, const struct web_request *request)
 		    "PerfSpect hardware metrics collection: CPU "
 		    "utilization, memory bandwidth, cache statistics and "
 		    "more, beside the profile. Each host's agent installs "
-		    "PerfSpect by itself.</span></span></div>\n"
+		    "PerfSpect by itself.</span></span>"
+		    "<span class=\"lacking\">of the selected hosts cannot "
+		    "have them: see their column</span></div>\n"
 		    "<div class=\"option settings\">\n");
 		write_number(t, "duration", "Duration", "s", "60");
 		write_number(t, "frequency", "Frequency", "Hz", "11");
@@ -364,6 +442,7 @@ write_table(struct table *t, struct web_request *request)
 		    "<th class=\"tick\"><span class=\"unseen\">Select"
 		    "</span></th>"
 		    "<th>Host</th><th>Service</th><th>Address</th>"
+		    "<th>HW metrics</th>"
 		    "<th>State</th><th>Command</th><th>Last seen</th>"
 		    "</tr></thead>\n<tbody>\n");
 	if (host_each(request->store, HOSTS_BY_NAME, write_row, t) != 0)
@@ -426,16 +505,33 @@ console_show_hosts(struct web_request *request, struct web_reply *reply,
 
 /* --- what was done ------------------------------------------------------- */
 
-/* "3 waiting, 1 under way, 46 done", without what there is none of. */
+/* " until 18:00 UTC", with the day where it is not today. */
 static void
-write_progress(struct buf *b, const struct request_record *r)
+write_until(struct buf *b, struct store *store, const char *request_id)
+{
+	char until[CLOCK_TEXT], now[CLOCK_TEXT], text[32];
+	size_t day = sizeof "YYYY-MM-DD " - 1;
+
+	if (request_waits_until(store, request_id, until) != 0)
+		return;
+	clock_format(clock_now_ms(), now);
+	(void)snprintf(text, sizeof text, "%.10s %.5s", until, until + day);
+	html_text(b, " until ");
+	html_text(b, strncmp(until, now, day) == 0 ? text + day : text);
+	html_text(b, " UTC");
+}
+
+/* "46 done, 1 under way, 3 waiting until 18:00 UTC", without what there is
+ * none of. */
+static void
+write_progress(
+    struct buf *b, struct store *store, const struct request_record *r)
 {
 	const struct {
 		int64_t n;
 		const char *what;
-	} parts[] = { { r->n_waiting, " waiting" },
-		{ r->n_open, " under way" }, { r->n_failed, " failed" },
-		{ r->n_done, " done" } };
+	} parts[] = { { r->n_done, " done" }, { r->n_failed, " failed" },
+		{ r->n_open, " under way" }, { r->n_waiting, " waiting" } };
 	bool first = true;
 
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -446,14 +542,40 @@ write_progress(struct buf *b, const struct request_record *r)
 		html_text(b, parts[i].what);
 		first = false;
 	}
+	if (r->n_waiting)
+		write_until(b, store, r->request_id);
 	if (!first)
 		html_raw(b, ".");
 }
 
+/* Where a start with PerfSpect goes to hosts that cannot measure. */
+static void
+write_lacking(struct buf *b, struct store *store, const char *id)
+{
+	struct reason why;
+	int64_t n;
+
+	/* the start is made: that this cannot be told is no error */
+	if (hosts_lacking(store, id, &n, &why) != 0 || n == 0)
+		return;
+	html_raw(b, " ");
+	html_int(b, n);
+	html_raw(b, " of them cannot have HW metrics: ");
+	html_text(b, why.text);
+	html_text(b, n > 1 ? ", for one." : ".");
+}
+
+/* What a notice is of. */
+struct done_notice {
+	struct web_reply *reply;
+	struct store *store;
+};
+
 static bool
 write_done(void *context, const struct request_record *r)
 {
-	struct web_reply *reply = context;
+	const struct done_notice *notice = context;
+	struct web_reply *reply = notice->reply;
 	struct buf *b = &reply->body;
 	struct json_object *args =
 	    r->additional_args ? json_tokener_parse(r->additional_args) : NULL;
@@ -468,7 +590,9 @@ write_done(void *context, const struct request_record *r)
 	if (perfspect_enabled(args))
 		html_raw(b, ", with PerfSpect HW metrics");
 	html_raw(b, ". Each host takes it with its next heartbeat.");
-	write_progress(b, r);
+	if (perfspect_enabled(args))
+		write_lacking(b, notice->store, r->request_id);
+	write_progress(b, notice->store, r);
 	page_notice_end(reply);
 	json_object_put(args);
 	return false;
@@ -480,6 +604,7 @@ notice_of_requests(
     struct web_request *request, struct web_reply *reply, void *context)
 {
 	const struct params *query = context;
+	struct done_notice notice = { reply, request->store };
 
 	for (size_t i = 0; i < query->n; i++) {
 		char id[UUID_TEXT];
@@ -488,7 +613,7 @@ notice_of_requests(
 		if (strcmp(query->list[i].name, "request") == 0 &&
 		    uuid_parse(query->list[i].value, id))
 			(void)!request_by_id(
-			    request->store, id, write_done, reply);
+			    request->store, id, write_done, &notice);
 	}
 }
 

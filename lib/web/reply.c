@@ -15,11 +15,12 @@ status_phrase(int status)
 	static const struct {
 		int status;
 		const char *phrase;
-	} phrases[] = { { 200, "OK" }, { 303, "See Other" },
-		{ 400, "Bad Request" }, { 401, "Unauthorized" },
-		{ 403, "Forbidden" }, { 404, "Not Found" },
-		{ 405, "Method Not Allowed" }, { 409, "Conflict" },
-		{ 411, "Length Required" }, { 413, "Content Too Large" },
+	} phrases[] = { { 200, "OK" }, { 201, "Created" },
+		{ 303, "See Other" }, { 400, "Bad Request" },
+		{ 401, "Unauthorized" }, { 403, "Forbidden" },
+		{ 404, "Not Found" }, { 405, "Method Not Allowed" },
+		{ 409, "Conflict" }, { 411, "Length Required" },
+		{ 413, "Content Too Large" },
 		{ 415, "Unsupported Media Type" },
 		{ 422, "Unprocessable Content" }, { 429, "Too Many Requests" },
 		{ 500, "Internal Server Error" },

@@ -9,24 +9,36 @@
 #include <string.h>
 #include <strings.h>
 
-/* The largest body that is read only to be thrown away. */
-#define DRAIN_MAX (16 * 1024 * 1024)
+/* The largest body that is read only to be thrown away: more than the web
+ * servers in front let through (cgi-bin/conf). */
+#define DRAIN_MAX (17 * 1024 * 1024)
 
 /* --- finding the route --------------------------------------------------- */
 
-/* Whether the path is the route's; *argument is what its * stands for. */
+static size_t
+count_slashes(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text; text++)
+		n += *text == '/';
+	return n;
+}
+
+/* Whether the path, in which no segment is empty, is the route's; *argument is
+ * what its * stand for. */
 static bool
 matches(const char *route, const char *path, const char **argument)
 {
-	size_t n = strlen(route);
+	size_t fixed = strcspn(route, "*");
 
 	*argument = NULL;
-	if (n < 2 || strcmp(route + n - 2, "/*") != 0)
+	if (!route[fixed])
 		return strcmp(route, path) == 0;
-	if (strncmp(route, path, n - 1) != 0 || !path[n - 1] ||
-	    strchr(path + n - 1, '/'))
+	if (strncmp(route, path, fixed) != 0 || !path[fixed] ||
+	    count_slashes(route) != count_slashes(path))
 		return false;
-	*argument = path + n - 1;
+	*argument = path + fixed;
 	return true;
 }
 

@@ -21,13 +21,15 @@ enum who {
 enum body {
 	BODY_NONE,
 	BODY_JSON,       /* the handler reads it */
+	BODY_FILE,       /* of any type; the handler takes it as it is */
 	BODY_FORM,       /* parsed, and carries the form token */
 	BODY_LOGIN_FORM, /* parsed; nobody is logged in yet */
 };
 
 struct route {
-	const char *path; /* below the program; a * at the end takes one more
-			     segment, which is request->argument */
+	const char *path; /* below the program; each * at the end takes one
+			     segment, and what they take, with the slash
+			     between, is request->argument */
 	unsigned methods; /* of enum method */
 	enum who who;
 	enum body body;

@@ -63,7 +63,7 @@ struct web_request {
 	/* of PATH_INFO: begins with /, no // and no / at the end */
 	char *path;
 	size_t depth; /* of the address as it was sent: 0 at the root */
-	const char *argument;     /* what a route's * stands for, or NULL */
+	const char *argument;     /* what a route's * stand for, or NULL */
 	const char *query;        /* as sent */
 	const char *content_type; /* or NULL, as all below */
 	const char *content_length;

@@ -97,6 +97,11 @@ START_TEST(the_environment_is_plain)
 	start(&c, "exec ls /proc/self/fd", -1, 0);
 	finish(&c);
 	ck_assert_str_eq(c.last, "3");
+	/* nobody can be asked for a password */
+	start(&c, "if true </dev/tty; then echo asks; else echo alone; fi", -1,
+	    0);
+	finish(&c);
+	ck_assert_str_eq(c.last, "alone");
 }
 END_TEST
 
@@ -241,6 +246,28 @@ START_TEST(a_version_is_read)
 }
 END_TEST
 
+START_TEST(what_is_no_version_is_refused)
+{
+	static const char *const wrong[] = { "", "perfspect version",
+		"perfspect version ", "PerfSpect version 3", "3.17.1",
+		"perfspect version 3.17.1 beta", "perfspect version 3\t",
+		"perfspect version 3\x1b[2J", "perfspect version 3\xc3\xa9" };
+	char line[200] = "perfspect version ";
+	char version[PERFSPECT_VERSION_BYTES] = "untouched";
+	size_t n = strlen(line);
+
+	for (size_t i = 0; i < SUITE_N(wrong); i++)
+		ck_assert_msg(!perfspect_read_version(wrong[i], version),
+		    "\"%s\" is taken", wrong[i]);
+	memset(line + n, '3', PERFSPECT_VERSION_BYTES);
+	ck_assert(!perfspect_read_version(line, version));
+	ck_assert_str_eq(version, "untouched");
+	line[n + PERFSPECT_VERSION_BYTES - 1] = '\0';
+	ck_assert(perfspect_read_version(line, version));
+	ck_assert_str_eq(version, line + n);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -249,7 +276,8 @@ main(void)
 		one_that_ignores_signals_is_killed, sigint_comes_first,
 		grandchildren_end_as_well,
 		marked_processes_of_a_dead_agent_are_found,
-		what_cannot_be_run_says_so, a_version_is_read };
+		what_cannot_be_run_says_so, a_version_is_read,
+		what_is_no_version_is_refused };
 
 	return suite_run("child", tests, SUITE_N(tests));
 }

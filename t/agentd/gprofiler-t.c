@@ -271,32 +271,13 @@ START_TEST(the_program_is_looked_up)
 }
 END_TEST
 
-static struct session
-with_pids(long *pids, size_t n)
-{
-	return (struct session) { .pids = pids, .n_pids = n };
-}
-
-START_TEST(a_stop_covers_what_it_names)
-{
-	long ten_twenty[] = { 10, 20 }, ten[] = { 10 };
-	struct session both = with_pids(ten_twenty, 2),
-		       one = with_pids(ten, 1);
-	struct session all = with_pids(NULL, 0);
-
-	ck_assert(!session_covered(&both, &one));
-	ck_assert(session_covered(&one, &both));
-	ck_assert(session_covered(&all, &one));
-}
-END_TEST
-
 int
 main(void)
 {
 	const TTest *const tests[] = { each_setting_has_its_arguments,
 		a_wrong_value_is_named, upload_settings_come_from_a_file,
 		the_perfspect_path_is_one_argument, the_secret_file_is_private,
-		the_program_is_looked_up, a_stop_covers_what_it_names };
+		the_program_is_looked_up };
 
 	return suite_run("gprofiler", tests, SUITE_N(tests));
 }

@@ -4,6 +4,7 @@ The server speaks the agent's protocol and records what it hears; a test
 puts commands into its queue and changes how it answers.  All of it is on
 loopback.
 """
+import http.client
 import http.server
 import json
 import os
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.parse
 import uuid
 
 SRCDIR = os.environ.get("SRCDIR") or os.path.abspath(
@@ -32,16 +34,19 @@ DEADLINE = 600 if os.environ.get("CONSPECT_VALGRIND") else 120
 
 _count = 0
 _failed = 0
+_lock = threading.Lock()  # of these two and of the lines with them
 
 
 def ok(good, what, got=None):
     global _count, _failed
-    _count += 1
-    print("%sok %d - %s" % ("" if good else "not ", _count, what), flush=True)
-    if not good:
-        _failed += 1
-        if got is not None:
-            print("# got: %s" % (got,), flush=True)
+    with _lock:
+        _count += 1
+        print("%sok %d - %s" % ("" if good else "not ", _count, what),
+              flush=True)
+        if not good:
+            _failed += 1
+            if got is not None:
+                print("# got: %s" % (got,), flush=True)
     return good
 
 
@@ -68,14 +73,18 @@ def until(condition, what, deadline=DEADLINE):
         time.sleep(0.02)
     # ends this test only: TAP's "Bail out!" would end all others, too
     ok(False, "waited in vain for: " + what)
+    if threading.current_thread() is not threading.main_thread():
+        sys.exit(1)  # ends the thread; run_at_once() goes on
     done()
 
 
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 64
+    host = "127.0.0.1"
 
     def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__((self.host, 0), Handler)
         self.url = "http://127.0.0.1:%d" % self.server_port
         self.lock = threading.Lock()
         self.beats = []        # heartbeats heard
@@ -85,14 +94,19 @@ class Server(http.server.ThreadingHTTPServer):
         self.extra = {}        # goes into each reply to a heartbeat
         self.files = {}        # path: bytes, or a function of the handler
         self.fetched = []      # paths of GETs
-        self.refuse = None     # (status, headers, body) for each POST
+        self.refuse = None     # (status, headers, body) for each request
+        self.came = []         # ids of reports, and names of result files
+        self.delivered = {}    # (command, name): bytes
+        self.put_answer = None  # a function of the name: such a triple, or
+                                # None for 201
         self.report_reply = {"success": True, "message": "ok"}
+        self.any_path = False  # any POST is a heartbeat
+        self.report_status = 200
         # shutdown() waits for one poll of it
         threading.Thread(target=self.serve_forever, args=(0.05,),
                          daemon=True).start()
 
     def handle_error(self, request, client_address):
-        # an agent that is killed breaks its connections off
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)
 
@@ -159,22 +173,44 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         server = self.server
+        status = 200
         body = self.rfile.read(int(self.headers["Content-Length"]))
         server.headers_seen.append(dict(self.headers))
         if server.refuse:
             self.answer(*server.refuse)
             return
         data = json.loads(body)
-        if self.path == "/api/metrics/heartbeat":
+        if self.path == "/api/metrics/heartbeat" or server.any_path:
             reply = server.heartbeat(data)
         elif self.path == "/api/metrics/command_completion":
             server.reports.append(data)
-            reply = server.report_reply
+            server.came.append(data["command_id"])
+            reply, status = server.report_reply, server.report_status
         else:
             self.answer(404, {}, b"{}")
             return
-        self.answer(200, {"Content-Type": "application/json"},
+        self.answer(status, {"Content-Type": "application/json"},
                     json.dumps(reply).encode())
+
+    def do_PUT(self):
+        """A result file."""
+        server = self.server
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        address = urllib.parse.urlsplit(self.path)
+        *place, command, name = address.path.split("/")
+        name = urllib.parse.unquote(name)
+        answer = server.refuse or (server.put_answer and
+                                   server.put_answer(name))
+        wrong = (place != ["", "api", "metrics", "results"] or
+                 address.query != "hostname=db01" or
+                 self.headers["Authorization"] != "Bearer " + TOKEN)
+        if wrong:
+            answer = (400, {}, b"{}")
+        if not server.refuse:
+            server.came.append(name)
+        if not answer:
+            server.delivered[command, name] = body
+        self.answer(*(answer or (201, {}, b"{}")))
 
     def do_GET(self):
         self.server.fetched.append(self.path)
@@ -185,6 +221,38 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.answer(404, {"Content-Type": "text/html"}, b"<h1>no</h1>")
         else:
             self.answer(200, {"Content-Type": "application/gzip"}, content)
+
+
+class Proxy(http.server.ThreadingHTTPServer):
+    """An HTTP proxy that notes which addresses it was asked for."""
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), ProxyHandler)
+        self.url = "http://127.0.0.1:%d" % self.server_port
+        self.seen = []
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+class ProxyHandler(Handler):
+    def forward(self):
+        self.server.seen.append(self.path)
+        target = urllib.parse.urlsplit(self.path)
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        connection = http.client.HTTPConnection(target.netloc)
+        connection.request(
+            self.command, target.path, body or None,
+            {k: v for k, v in self.headers.items()
+             if not k.lower().startswith("proxy-")})
+        reply = connection.getresponse()
+        content = reply.read()
+        self.answer(reply.status, {k: v for k, v in reply.getheaders()
+                                   if k == "Content-Type"}, content)
+        connection.close()
+
+    do_GET = forward
+    do_POST = forward
+    do_PUT = forward
 
 
 class Host:
@@ -219,6 +287,7 @@ class Host:
                 "web", "--token-file", self.token, "--state-dir", self.state,
                 "--heartbeat-interval", "1", "--host-name", "db01",
                 "--gprofiler-path", os.path.join(STANDINS, "gprofiler"),
+                "--perfspect-data", self.env["GPROFILER_PERFSPECT"],
                 "--config", "/dev/null", *more]
 
     def start(self, *more, under=()):
@@ -298,3 +367,17 @@ def run(test):
         host.close()
         server.shutdown()
         server.server_close()
+
+
+def run_at_once(*tests):
+    """As run() for each, side by side: agents' tests mostly wait."""
+    def guarded(test):
+        try:
+            run(test)
+        except Exception as fault:  # would end the thread, not the test
+            ok(False, "%s ends without a fault" % test.__name__, repr(fault))
+    threads = [threading.Thread(target=guarded, args=(t,)) for t in tests]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

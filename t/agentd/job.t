@@ -15,35 +15,45 @@ def perfspect_session(server, host):
     host.start()
     report = server.report(command)
     target = os.path.join(host.tmp, "perfspect")
+    version = os.path.join(target, "versions", digest)
     results = os.path.join(host.state, "runs", command, "results")
     equal(report, {
         "command_id": command, "hostname": "db01", "status": "completed",
         "execution_time": report["execution_time"], "error_message": None,
         "results_path": results, "exit_status": 0,
-        "perfspect_version": VERSION}, "the run is reported completed")
+        "perfspect_version": VERSION,
+        "arguments": report["arguments"][:1] + host.arguments()}, "the run is reported completed")
     equal(host.arguments(), [
         "-o", results, "-d", "5", "-f", "11", "--mode", "cpu",
         "--max-processes-runtime-profiler", "10",
         "--enable-hw-metrics-collection",
-        "--perfspect-path=" + target + "/perfspect",
+        "--perfspect-path=" + version + "/perfspect",
         "--perfspect-duration", "5", "--skip-system-profilers-above", "600",
         "--perf-max-docker-containers", "2"], "gProfiler's arguments")
     ok(os.access(target + "/perfspect", os.X_OK), "PerfSpect is installed")
     equal(os.stat(target).st_mode & 0o7777, 0o755, "for no other to write")
     equal(os.listdir(host.tmp), ["perfspect"], "nothing else is left behind")
-    with open(target + "/.conspect-sha256") as f:
-        equal(f.read(), digest, "the archive's digest is kept with it")
-    ok(any(n.endswith("_metrics_summary.csv") for n in
-           os.listdir(host.env["GPROFILER_PERFSPECT"])), "PerfSpect ran")
+    equal(os.path.realpath(target + "/perfspect"), version + "/perfspect",
+          "the version that a run uses has the archive's digest in its name")
+    equal(sorted(n for n in os.listdir(results) if "_met" in n),
+          sorted(n for n in os.listdir(host.env["GPROFILER_PERFSPECT"])
+                 if n != "perfspect.log"), "PerfSpect's files are there")
+    with open(os.path.join(results, os.uname().nodename
+                           + "_metrics_summary.csv")) as f:
+        equal(f.read().split("\n")[:2],
+              ["metric,mean,min,max,stddev",
+               "CPU utilization %,40.000000,40.000000,40.000000,0.000000"],
+              "as it wrote them")
     ok(any(n.endswith(".html") for n in os.listdir(results)),
        "the profile is in the run's directory")
     equal(os.stat(os.path.join(host.state, "runs", command)).st_mode & 0o777,
           0o700, "which is private")
-    equal(server.fetched, ["/perfspect.tgz"], "one download")
+    fetched = ["/perfspect.tgz", "/perfspect.tgz.md5.txt"]
+    equal(server.fetched, fetched, "one download")
 
     second = server.start(duration=5, continuous=False, enable_perfspect=True)
     equal(server.report(second)["status"], "completed", "a second run")
-    equal(server.fetched, ["/perfspect.tgz"], "uses what is there")
+    equal(server.fetched, fetched, "uses what is there")
     equal(server.count(command), 1, "the first is reported once")
 
 
@@ -92,28 +102,28 @@ def slots(server, host):
     until(lambda: server.state(first) == "running", "first runs")
     ad_hoc = server.start(duration=1, continuous=False)
     equal(server.report(ad_hoc)["status"], "completed",
-          "an ad-hoc run beside a continuous one")
-    ok("-c" not in host.arguments(), "has no -c")
+          "an ad-hoc run goes before a continuous one")
+    until(lambda: "-c" in host.arguments(), "the first goes on")
     second = server.start(duration=60, continuous=True)
     report = server.report(first)
     equal((report["status"], report["error_message"]),
           ("stopped", "replaced by " + second), "a new continuous replaces")
-    until(lambda: server.state(second) == "running", "second runs")
-    ok("-c" in host.arguments(), "a continuous run has -c")
+    until(lambda: server.state(second) == "running" and
+          "-c" in host.arguments(), "second runs")
     one = server.start(duration=60, continuous=False, pids=[10, 20])
-    two = server.start(duration=1, continuous=False)
-    until(lambda: server.state(one) == "running" and
-          server.state(two) == "accepted", "one runs, two waits")
-    partly = server.stop(stop_level="process", pids=[99])
-    equal(server.report(partly)["status"], "completed",
-          "a stop of another process")
-    equal(server.state(one), "running", "leaves the run alone")
-    part = server.stop(stop_level="process", pids=[10, 20, 30])
-    equal(server.report(one)["error_message"], "stopped by " + part,
+    until(lambda: "10,20" in host.arguments(), "one runs")
+    part = server.stop(stop_level="process", pids=[10])
+    equal(server.report(part)["status"], "completed", "a stop of one process")
+    until(lambda: "20" in host.arguments(), "leaves the other one's run")
+    equal(server.state(one), "running", "which is the same")
+    whole = server.stop(stop_level="process", pids=[20, 30])
+    report = server.report(one)
+    equal((report["status"], report["error_message"]),
+          ("stopped", "stopped by " + whole),
           "a stop of all its processes ends a run")
-    equal(server.report(second)["error_message"], "stopped by " + partly,
-          "a run of the whole host ends by any")
-    equal(server.report(two)["status"], "stopped", "and what waited")
+    ok("20" in report["arguments"] and "10,20" not in report["arguments"],
+       "the report has the arguments that held in the end")
+    until(lambda: "-c" in host.arguments(), "the continuous one goes on")
 
 
 def failures(server, host):

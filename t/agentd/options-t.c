@@ -65,6 +65,9 @@ START_TEST(defaults_are_the_documented_ones)
 	ck_assert_str_eq(o.api_server, "http://127.0.0.1:8080");
 	ck_assert_str_eq(o.service_name, "web");
 	ck_assert_int_eq(o.heartbeat_interval, 30);
+	ck_assert_int_eq(o.spool_max_mib, 512);
+	ck_assert_int_eq(o.spool_max_days, 7);
+	ck_assert_int_eq(o.keep_runs_days, 3);
 	ck_assert_str_eq(o.host_name, name);
 	ck_assert_str_eq(o.gprofiler_path, "gprofiler");
 	ck_assert_str_eq(o.state_dir, LOCALSTATEDIR "/lib/conspect-agent");

@@ -292,7 +292,7 @@ START_TEST(a_newer_layout_is_refused)
 	ck_assert_int_eq(state_open(directory, &s, &why), -1);
 	ck_assert_str_eq(why.text,
 	    "the state file is of a newer agent (layout 9, this one knows "
-	    "1)");
+	    "2)");
 }
 END_TEST
 

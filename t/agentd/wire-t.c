@@ -163,6 +163,9 @@ START_TEST(verdicts_are_told_apart)
 	    verdict("{\"success\":false,\"message\":\"unknown id\"}"),
 	    WIRE_REFUSED);
 	ck_assert_str_eq(why.text, "unknown id");
+	ck_assert_int_eq(
+	    verdict("{\"success\":false,\"message\":\"\"}"), WIRE_REFUSED);
+	ck_assert_str_eq(why.text, "no reason given");
 	ck_assert_int_eq(verdict("{}"), -1);
 	ck_assert_int_eq(verdict(""), -1);
 }
@@ -177,6 +180,8 @@ START_TEST(a_report_is_whole)
 		.error = "bad \"byte\" \xff here",
 		.exit_status = 3,
 		.perfspect_version = "3.17.1" };
+	char program[] = "gprofiler", none[] = "", odd[] = "-d\xff";
+	char *arguments[] = { program, none, odd, NULL };
 	char *text = wire_report_text(&r);
 
 	ck_assert_str_eq(text,
@@ -186,6 +191,16 @@ START_TEST(a_report_is_whole)
 	    "\"results_path\":null,\"exit_status\":3,"
 	    "\"perfspect_version\":\"3.17.1\"}");
 	free(text);
+	r.arguments = arguments;
+	r.partial = true;
+	text = wire_report_text(&r);
+	ck_assert_ptr_nonnull(
+	    strstr(text, "\"perfspect_version\":\"3.17.1\","
+			 "\"arguments\":[\"gprofiler\",\"\",\"-d?\"],"
+			 "\"partial\":true}"));
+	free(text);
+	r.arguments = NULL;
+	r.partial = false;
 	r.error = NULL;
 	r.exit_status = -1;
 	r.perfspect_version = NULL;

@@ -245,7 +245,9 @@ check_life() {
 		'with what the agent will be given'
 	is "$(seconds created_at expires_at)" 7200.0 'until it expires'
 	is_null reason sent_at accepted_at started_at ended_at execution_time \
-		exit_status error_message results_path perfspect_version
+		exit_status error_message results_path perfspect_version \
+		arguments
+	is "$(member partial)" 0 'nothing of it is partial'
 
 	beat web h1
 	one "$request"
@@ -279,7 +281,8 @@ check_life() {
 
 	complete "$COMMAND" h1 failed '"execution_time": 7, "exit_status": 3,
 		"error_message": "no PMU", "results_path": "/tmp/é",
-		"perfspect_version": "3.5.0"'
+		"perfspect_version": "3.5.0", "partial": true,
+		"arguments": ["gprofiler", "-d", "7"]'
 	one "$request"
 	is "$(counts)" 'assigned 2 1010' 'one failed, the other waits'
 	is "$(member status) $(member reason)" 'failed no PMU' 'with its reason'
@@ -287,6 +290,8 @@ check_life() {
 	is "$(member error_message) $(member results_path)" 'no PMU /tmp/é' \
 		'its texts'
 	is "$(member perfspect_version)" 3.5.0 'and its version'
+	is "$(member arguments) $(member partial)" \
+		'["gprofiler","-d","7"] 1' 'what ran, and that it is partial'
 	is "$(member started_at)" "$started" 'the start is kept'
 	is "$(json_sql "(body ->> '\$.commands[0].created_at') <=
 		(body ->> '\$.commands[0].sent_at')

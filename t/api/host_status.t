@@ -210,11 +210,11 @@ check_members() {
 	hosts 'hostname=mx%251&detail=true'
 	is "$(json_sql "(SELECT group_concat(key, ' ') FROM
 		json_each(body, '\$[0]'))")" \
-		'id service_name hostname ip_address pids command_type profiling_status heartbeat_timestamp active conflict last_seen clock_skew_ms arch agent_version command_id command_status reason execution_time perfspect_version' \
+		'id service_name hostname ip_address pids command_type profiling_status heartbeat_timestamp active conflict last_seen clock_skew_ms arch agent_version preflight command_id command_status reason execution_time perfspect_version' \
 		'detail adds to them'
 	is "$(json_sql "(SELECT group_concat(key, ' ') FROM
 		json_each(body, '\$[0]') WHERE value IS NULL)")" \
-		'arch agent_version command_id command_status reason execution_time perfspect_version' \
+		'arch agent_version preflight command_id command_status reason execution_time perfspect_version' \
 		'null is what is not known'
 	hosts 'detail=false'
 	is "$(json '$[0].active')" '' 'and only where it is asked for'

@@ -94,7 +94,7 @@ TEXT = {"type": "string", "minLength": 1}
 SCHEMA = {"type": ["object", "boolean"]}
 EXAMPLES = each(closed({"value": {}}, summary=TEXT))
 CONTENT = each(closed({"schema": SCHEMA}, example={}, examples=EXAMPLES),
-               r"[a-z]+/[a-z+]+(; charset=utf-8)?")
+               r"[a-z]+/[a-z+-]+(; charset=utf-8)?")
 HEADER = closed({"schema": SCHEMA}, description=TEXT,
                 required={"type": "boolean"})
 RESPONSE = closed({"description": TEXT}, content=CONTENT,
@@ -179,7 +179,7 @@ def check_names():
     # requests, in which other members are ignored; JSON of the user's own;
     # what allOf closes by unevaluatedProperties
     tap.equal(sorted(at.split("/")[1] for at in open_ones), sorted([
-        "ProfileRequest", "Heartbeat", "Heartbeat", "Completion",
+        "ProfileRequest", "Heartbeat", "Heartbeat", "Heartbeat", "Completion",
         "HostMembers", "RequestMembers", "Description", "Description",
         "Description"]), "what we send has no members but those named")
 
@@ -235,7 +235,7 @@ def check_routes():
             table[path, method] = who, size
     described = {}
     for path, method, o in operations():
-        described[re.sub(r"\{.*?\}$", "*", path), method] = (
+        described[re.sub(r"\{.*?\}", "*", path), method] = (
             o["x-who"], str(o.get("x-body-max", "-")))
         tap.equal(sorted(w for way in o["security"] for w in way),
                   WAYS[o["x-who"]], "%s %s: the ways to log in are those of "
@@ -382,16 +382,17 @@ class Api:
             yield from filter(None, [wrong(value, header["schema"]) and
                                      "%s: %s" % (name, value)])
         extra = {"www-authenticate", "allow", "retry-after",
-                 "x-total-count"} & set(reply.headers)
+                 "x-total-count", "content-disposition"} & set(reply.headers)
         if extra - {name.lower() for name in response.get("headers", {})}:
             yield "not described: %s" % extra
         if method == "head" or "content" not in response:
             if reply.body:
                 yield "a body: %r" % reply.body[:100]
             return
-        kind, = response["content"]
-        if reply.headers.get("content-type") != kind:
-            yield "%s, not %s" % (reply.headers.get("content-type"), kind)
+        kind = reply.headers.get("content-type")
+        if kind not in response["content"]:
+            yield "%s, not of %s" % (kind, list(response["content"]))
+            return
         value = reply.json() if kind == JSON else reply.body.decode()
         yield from filter(None, [wrong(value,
                                        response["content"][kind]["schema"])])
@@ -403,6 +404,11 @@ RIGHT = {"anyone": "nobody", "agent": "agent", "viewer": "viewer",
 NOT_ENOUGH = {"agent": "admin", "viewer": "agent", "operator": "viewer",
               "admin": "operator"}
 SOME_ID = "00000000-0000-4000-8000-000000000000"
+
+
+def filled(path):
+    """A path with something in each of its {names}."""
+    return re.sub(r"\{.*?\}", SOME_ID, path)
 
 
 def body_of(operation):
@@ -442,10 +448,41 @@ def check_request_examples():
                    "%s takes the example %s" % (path, name), reply)
 
 
+def check_told():
+    """What only our agent is told: a pinned archive and an interval."""
+    host = {"service_name": "told", "hostname": "h", "ip_address": "::1"}
+    ours = {**host, "agent_id": "a", "arch": "x86_64"}
+    digest = hashlib.sha256(b"archive").hexdigest()
+    name = "perfspect-x86_64-%s.tgz" % digest[:16]
+    api.call("post", "/metrics/profile_request", "operator", {
+        "service_name": "told", "request_type": "start",
+        "target_hosts": {"h": None},
+        "additional_args": {"enable_perfspect": True}})
+    plain = api.call("post", "/metrics/heartbeat", "agent", host).json()
+    tap.equal(api.call("post", "/metrics/heartbeat", "agent", ours).json(),
+              plain, "with nothing set our agent is told what others are")
+    api.sql("INSERT INTO PerfSpectArchives VALUES"
+            " ('x86_64', '3.17.1', ?, 7, ?, '2026')", digest, name)
+    api.sql("INSERT INTO Settings VALUES ('heartbeat_interval', 45, '2026')")
+    reply = api.call("post", "/metrics/heartbeat", "agent", ours).json()
+    tap.equal(reply, {**plain, "heartbeat_interval": 45, "perfspect": {
+        "url": "/dist/" + name, "sha256": digest, "version": "3.17.1"}},
+        "it is told the interval, and where PerfSpect is")
+    tap.equal(api.call("post", "/metrics/heartbeat", "agent", host).json(),
+              plain, "and the others are not")
+    reply = api.call("post", "/metrics/heartbeat", "agent", {
+        **ours, "last_command_id": plain["command_id"]}).json()
+    tap.equal((reply["command_id"], reply["heartbeat_interval"],
+               "perfspect" in reply), (None, 45, False),
+              "the interval with each reply, PerfSpect with its start")
+    api.sql("DELETE FROM Settings")
+    api.sql("DELETE FROM PerfSpectArchives")
+
+
 def check_persons():
     for path, method, operation in operations():
         who = operation["x-who"]
-        here = path.replace("{request_id}", SOME_ID)
+        here = filled(path)
         body = body_of(operation)
         if who != "anyone":
             for one in ("nobody", NOT_ENOUGH[who], "slow"):
@@ -465,7 +502,7 @@ def check_health():
 def check_bodies():
     large = b" " * (1024 * 1024 + 1)
     for path, method, operation in operations():
-        if "requestBody" not in operation:
+        if JSON not in operation.get("requestBody", {}).get("content", {}):
             continue
         who, body = RIGHT[operation["x-who"]], body_of(operation)
         text = json.dumps(body).encode()
@@ -511,6 +548,40 @@ def check_gets():
               "and without it they are as the original's")
 
 
+def check_results():
+    """What is described of files: their bodies are not JSON."""
+    command = command_in_hand()
+    path = "/metrics/results/%s/%s?hostname=test-host-202"
+
+    def put(status, name="a.csv", body=b"a,b\n", at=path, **more):
+        reply = api.call("put", at % (command, name), "agent", body, **more)
+        tap.equal(reply.status, status, "a file is answered %d: %s" % (
+            status, more or (name, at)))
+    put(201)
+    put(200)
+    put(201, "a.json", b'{"a": 1}')
+    put(201, "a.html", b"<script>alert(1)</script>",
+        headers={"Content-Type": "text/html"})
+    put(422, ".a")
+    put(422, at="/metrics/results/%s/%s")
+    put(422, at="/metrics/results/%s/%s?hostname=")
+    put(422, at="/metrics/results/%s/%s?hostname=%%ff")
+    put(404, at=path.replace("202", "203"))
+    put(400, CONTENT_LENGTH="5")
+    put(403, headers={"Origin": "https://elsewhere.example"})
+    put(411, CONTENT_LENGTH=None)
+    put(413, body=b"x" * (16 * 1024 * 1024 + 1))
+    for method in ("get", "head"):
+        for name, status in (("a.csv", 200), ("a.json", 200), ("a.html", 200),
+                             ("b", 404), (".a", 422)):
+            reply = api.call(method, "/metrics/results/%s/%s" % (
+                command, name), "viewer")
+            tap.equal(reply.status, status, "%s of %s: %d" % (
+                method, name, status))
+        reply = api.call(method, "/metrics/results/" + command, "viewer")
+        tap.equal(reply.status, 200, "%s lists the files" % method)
+
+
 def check_elsewhere():
     for path in ("/", "/nothing", "/metrics/nothing", "/openapi.json/x",
                  "/metrics/profile_request/a/b"):
@@ -518,7 +589,7 @@ def check_elsewhere():
             reply = api.call(method, path, "admin")
             tap.equal(reply.status, 404, "%s %s is nowhere" % (method, path))
     for path, item in DOC["paths"].items():
-        path = path.replace("{request_id}", SOME_ID)
+        path = filled(path)
         for method in ("get", "post", "put", "delete", "options"):
             if method not in item:
                 reply = api.call(method, path, "admin")
@@ -542,7 +613,7 @@ def check_manual():
              if at.endswith("/properties") and "/Description/" not in at
              for name in value}
     names |= {resolve(p)["name"] for _, _, o in operations()
-              for p in o.get("parameters", [])} - {"request_id"}
+              for p in o.get("parameters", [])} - {"request_id", "file"}
     names |= {word for at, value in walk(COMPONENTS["schemas"])
               if at.endswith("/enum") for word in value if word != "N/A"}
     names |= {status for _, _, o in operations() for status in o["responses"]}
@@ -551,6 +622,7 @@ def check_manual():
     tap.equal(sorted(names - words - {"error", "ctx", "input"}), [],
               "the manual names every member, parameter, word and status")
     tap.equal([p for p in DOC["paths"] if p.replace("{request_id}", "ID")
+               .replace("{command_id}", "COMMAND_ID").replace("{file}", "FILE")
                not in page], [], "and every path")
     settings = subprocess.run(
         [os.path.join(builddir, "conspectctl"), "--db", api.database,
@@ -598,8 +670,9 @@ def values(schema):
             "\\u" not in json.dumps(schema.get("pattern", "")) else []
     elif kind == "array" and "maxItems" in schema:
         one = values(schema["items"])
-        item = one[0][0] if one[0] else {"command_id": SOME_ID,
-                                         "state": "running"}
+        item = one[0][0] if one[0] else {
+            name: values(inner)[0][0] for name, inner in
+            resolve(schema["items"])["properties"].items()}
         right = [[], [item] * schema["maxItems"]]
         bad = [[item] * (schema["maxItems"] + 1), {}, "x", 1]
         bad += [[v] for v in one[1]] + [[None]]
@@ -761,10 +834,12 @@ check_routes()
 check_recorded()
 check_served()
 check_request_examples()
+check_told()
 check_persons()
 check_health()
 check_bodies()
 check_gets()
+check_results()
 check_elsewhere()
 check_manual()
 check_together()

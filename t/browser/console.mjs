@@ -92,6 +92,38 @@ await box.check();
 await page.getByLabel('Duration').fill('5');
 await shot('hosts-selected');
 
+// --- what hosts can measure -----------------------------------------------
+const summary = host => row(host).locator('summary');
+for (const [host, says, tone] of [
+  ['ready-host', 'ready', 'ok'],
+  ['virtual-host', 'no PMU: <b>the hypervisor</b> does not pass counters on',
+    'lacking'],
+  ['warned-host', '400 MiB are free in /tmp', 'warning'],
+  ['broken-host', 'gprofiler is not in PATH: see --gprofiler-path',
+    'problem']]) {
+  const found = [await summary(host).innerText(),
+    await summary(host).getAttribute('class')];
+  check(found[0] === says && found[1] === tone, `${host} is ${tone}`, found);
+}
+const lacking = page.locator('.perfspect .lacking');
+check(!await lacking.isVisible(), 'nothing is said where all can measure');
+await row('virtual-host').getByRole('checkbox').check();
+check(await lacking.isVisible(),
+  'before Start it is said that a selected host cannot');
+const items = row('virtual-host').locator('li');
+check(!await items.first().isVisible(), 'the findings are folded');
+await summary('virtual-host').click();
+check((await items.allInnerTexts()).join('|') === 'root runs as root|' +
+  'pmu no PMU: <b>the hypervisor</b> does not pass counters on|' +
+  'nmi_watchdog kernel.nmi_watchdog is 1, which takes a counter',
+  'and unfold without a script', await items.allInnerTexts());
+await shot('hosts-lacking');
+await box.uncheck();
+check(!await lacking.isVisible(), 'without PerfSpect it does not matter');
+await box.check();
+await row('virtual-host').getByRole('checkbox').uncheck();
+check(!await lacking.isVisible(), 'nor when it is not selected');
+
 // --- Start ----------------------------------------------------------------
 await page.getByRole('button', { name: 'Start' }).click();
 const notice = page.getByRole('status');
@@ -128,6 +160,19 @@ for (const scheme of ['light', 'dark'])
       () => document.documentElement.scrollWidth - innerWidth);
     check(over <= 0, `nothing sticks out: ${scheme}, ${name}`, over);
   }
+
+// --- a start that not all can follow --------------------------------------
+await page.setViewportSize({ width: 1280, height: 800 });
+await row('virtual-host').getByRole('checkbox').check();
+await row('ready-host').getByRole('checkbox').check();
+await box.check();
+await page.getByRole('button', { name: 'Start' }).click();
+await notice.waitFor();
+check((await notice.innerText()).includes('1 of them cannot have HW metrics:' +
+  ' no PMU: <b>the hypervisor</b> does not pass counters on.'),
+  'the answer says for how many it is in vain, and why',
+  await notice.innerText());
+await shot('hosts-start-lacking');
 
 // --- and out --------------------------------------------------------------
 await page.getByRole('button', { name: 'Log out' }).click();

@@ -199,6 +199,13 @@ check_start() {
 	is "$STATUS" 200 'the page after it'
 	shows 'Start requested for 1 host of service web, with PerfSpect' \
 		'says what was done'
+	local until
+	until=$(sql "SELECT CASE WHEN date(expires_at) = date('now')
+		THEN strftime('%H:%M', expires_at)
+		ELSE strftime('%Y-%m-%d %H:%M', expires_at) END
+		FROM ProfilingCommands WHERE hostname = 'db01'")
+	shows "So far: 1 waiting until $until UTC." \
+		'and until when the host may take it'
 	ok 'with PerfSpect off again' eval '! box_ticked enable_perfspect'
 	ok 'and no host ticked' eval "! ticked $DB01"
 	like "$BODY" 'state pending' 'and shows the command'
@@ -216,6 +223,62 @@ check_stop() {
 		'so that what waits is withdrawn'
 	follow "$ADA"
 	shows 'Stop requested for 1 host of service web' 'and says so'
+}
+
+# found HOST [FINDINGS]: what its agent says of it.
+found() {
+	PROGRAM=api post /metrics/heartbeat "{\"ip_address\": \"10.0.0.7\",
+		\"hostname\": \"$1\", \"service_name\": \"hw\",
+		\"agent_id\": \"$1\"${2:+, \"preflight\": [$2]}}" "$AGENT"
+	[ "$STATUS" = 200 ] || diag "heartbeat: $STATUS $BODY"
+}
+# finding CHECK OUTCOME TEXT
+finding() {
+	printf '{"check": "%s", "outcome": "%s", "text": "%s"}' "$@"
+}
+hw_of() { grep -F ">$1</th>" <<<"$BODY" |
+	grep -o '<td class="hw".*<td data-label="State">' |
+	sed 's/<td class="hw" data-label="HW metrics">//; s/<\/td>.*//'; }
+row_class() { grep -F ">$1</th>" <<<"$BODY" |
+	sed 's/^<tr class="\([^"]*\)".*/\1/'; }
+
+check_findings() {
+	local ids name
+	found hw0
+	found hw1 "$(finding pmu ok fine), $(finding arch ok x86_64)"
+	found hw2 "$(finding free_space warning 'little'), $(finding root \
+		problem 'not <root>'), $(finding pmu problem 'no PMU & <b>')"
+	found hw3 "$(finding gprofiler problem 'no gprofiler')"
+	found hw4 "$(finding pmu warning busy)"
+	found hw5 "$(finding tmpdir problem 'noexec')"
+	page / "$ADA"
+	is "$(hw_of hw0)" '' 'a host that says nothing of it shows nothing'
+	is "$(hw_of hw1)" '<details><summary class="ok">ready</summary><ul><li class="ok"><b>pmu</b> fine</li><li class="ok"><b>arch</b> x86_64</li></ul></details>' \
+		'one without a finding is ready'
+	like "$(hw_of hw2)" '^<details><summary class="lacking">no PMU &amp; &lt;b&gt;</summary><ul><li class="warning"><b>free_space</b> little</li><li class="problem"><b>root</b> not &lt;root&gt;' \
+		'what rules them out comes first, and all is escaped'
+	like "$(hw_of hw3)" '^<details><summary class="problem">no gprofiler<' \
+		'then any problem'
+	like "$(hw_of hw4)" '^<details><summary class="warning">busy<' \
+		'then a warning'
+	is "$(row_class hw1)/$(row_class hw2)/$(row_class hw3)/$(row_class hw5)" \
+		'/ lacking// lacking' 'a row tells that it lacks them'
+	for name in hw1 hw2 hw3 hw5; do ids+="&host=$(host_id "$name")"; done
+	submit "$ADA" / "action=start$ids&duration=60&frequency=11&profiling_mode=cpu&enable_perfspect=on"
+	follow "$ADA"
+	shows 'Start requested for 4 hosts.* 2 of them cannot have HW metrics: no PMU &amp; &lt;b&gt;, for one\.' \
+		'a start with PerfSpect says for how many it is in vain'
+	is "$(sql "SELECT count(*) FROM ProfilingCommands
+		WHERE service_name = 'hw'")" 4 'and goes to all of them'
+	submit "$ADA" / "action=start$ids&duration=60&frequency=11&profiling_mode=cpu&continuous=on"
+	follow "$ADA"
+	unlike "$BODY" 'cannot have HW metrics:' 'without PerfSpect it does not'
+	found hw5 "$(finding tmpdir ok fine)"
+	page / "$ADA"
+	is "$(row_class hw5)" stoppable 'what was repaired is no problem'
+	sql "DELETE FROM ProfilingCommands WHERE service_name = 'hw'"
+	sql "DELETE FROM ProfilingRequests WHERE service_name = 'hw'"
+	sql "DELETE FROM HostHeartbeats WHERE service_name = 'hw'"
 }
 
 check_two_services() {
@@ -377,6 +440,7 @@ check_hosts
 check_page_addresses
 check_start
 check_stop
+check_findings
 check_two_services
 check_refusals
 check_form_token

@@ -71,6 +71,16 @@ START_TEST(a_whole_character_before_the_cut_stays)
 }
 END_TEST
 
+START_TEST(what_is_no_text_is_replaced)
+{
+	struct reason why;
+
+	/* a value that was cut in a character, and one that never was any */
+	(void)reason_set(&why, "not %.2s, %s", "\xe2\x82\xac", "\xff");
+	ck_assert_str_eq(why.text, "not ??, ?");
+}
+END_TEST
+
 START_TEST(a_reason_can_be_put_before_itself)
 {
 	struct reason why;
@@ -83,4 +93,5 @@ END_TEST
 
 HARNESS_MAIN("reason", setting_one_is_a_failure,
     a_text_that_just_fits_is_whole, a_character_over_the_end_is_dropped_whole,
-    a_whole_character_before_the_cut_stays, a_reason_can_be_put_before_itself)
+    a_whole_character_before_the_cut_stays, what_is_no_text_is_replaced,
+    a_reason_can_be_put_before_itself)

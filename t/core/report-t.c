@@ -2,6 +2,7 @@
  */
 #include "core/report.h"
 
+#include "core/result.h"
 #include "json-helper.h"
 
 #define BEAT                                                                  \
@@ -341,6 +342,111 @@ START_TEST(texts_of_our_agent_are_bounded)
 }
 END_TEST
 
+/* --- preflight ----------------------------------------------------------- */
+
+#define FINDING "{'check':'pmu','outcome':'ok','text':'fine'"
+
+START_TEST(findings_have_a_check_an_outcome_and_a_text)
+{
+	static const struct faulty list[] = {
+		{ "5", "body.preflight.0: value is not a valid dict "
+		       "[type_error.dict]\n" },
+		{ "{}", "body.preflight.0.check: field required "
+			"[value_error.missing]\n"
+			"body.preflight.0.outcome: field required "
+			"[value_error.missing]\n"
+			"body.preflight.0.text: field required "
+			"[value_error.missing]\n" },
+		{ "{'check':'a b','outcome':'ok','text':''}",
+		    "body.preflight.0.check: check must be 1 to 32 of a-z, "
+		    "0-9 and _ [value_error]\n" },
+		{ "{'check':'','outcome':'ok','text':''}",
+		    "body.preflight.0.check: check must be 1 to 32 of a-z, "
+		    "0-9 and _ [value_error]\n" },
+		{ "{'check':'<b>','outcome':'ok','text':''}",
+		    "body.preflight.0.check: check must be 1 to 32 of a-z, "
+		    "0-9 and _ [value_error]\n" },
+		{ "{'check':'a23456789012345678901234567890123',"
+		  "'outcome':'ok','text':''}",
+		    "body.preflight.0.check: check must not be longer than 32 "
+		    "bytes [value_error]\n" },
+		{ "{'check':'pmu','outcome':'fine','text':''}",
+		    "body.preflight.0.outcome: outcome must be ok, warning or "
+		    "problem [value_error]\n" },
+		{ "{'check':5,'outcome':5,'text':null}",
+		    "body.preflight.0.check: str type expected "
+		    "[type_error.str]\n"
+		    "body.preflight.0.outcome: outcome must be ok, warning or "
+		    "problem [value_error]\n"
+		    "body.preflight.0.text: none is not an allowed value "
+		    "[type_error.none.not_allowed]\n" },
+	};
+
+	for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+		char *body = mem_fmt(BEAT "'preflight':[%s]}", list[i].body);
+
+		beat_has(body, list[i].faults);
+		free(body);
+	}
+	beat_has(BEAT "'preflight':{}}",
+	    "body.preflight: value is not a valid list [type_error.list]\n");
+	beat_has(BEAT "'preflight':null}", "");
+}
+END_TEST
+
+START_TEST(findings_are_bounded)
+{
+	for (int n = PREFLIGHT_MAX; n <= PREFLIGHT_MAX + 1; n++) {
+		struct buf b = BUF_INIT(100000);
+
+		buf_str(&b, BEAT "'preflight':[");
+		for (int i = 0; i < n; i++)
+			buf_fmt(&b, "%s" FINDING "}", i ? "," : "");
+		buf_str(&b, "]}");
+		beat_has(buf_text(&b),
+		    n <= PREFLIGHT_MAX
+			? ""
+			: "body.preflight: 33 checks: at most 32 "
+			  "[value_error]\n");
+		buf_free(&b);
+	}
+	for (int n = PREFLIGHT_TEXT_MAX; n <= PREFLIGHT_TEXT_MAX + 1; n++) {
+		char *body = mem_fmt(BEAT
+		    "'preflight':[{'check':'pmu','outcome':'problem',"
+		    "'text':'%0*d'}]}",
+		    n, 0);
+
+		beat_has(body,
+		    n <= PREFLIGHT_TEXT_MAX
+			? ""
+			: "body.preflight.0.text: text must not be longer "
+			  "than 300 bytes [value_error]\n");
+		free(body);
+	}
+}
+END_TEST
+
+START_TEST(findings_are_kept_without_what_is_not_known)
+{
+	struct heartbeat h;
+	struct json_object *body = read_beat(BEAT
+	    "'preflight':[" FINDING ",'x':[1]},{'text':'no PMU',"
+	    "'outcome':'problem','check':'a_1'}]}",
+	    &h, "");
+
+	json_object_put(body);
+	ck_assert_str_eq(json_text(h.preflight),
+	    "[{\"check\":\"pmu\",\"outcome\":\"ok\",\"text\":\"fine\"},"
+	    "{\"check\":\"a_1\",\"outcome\":\"problem\","
+	    "\"text\":\"no PMU\"}]");
+	heartbeat_free(&h);
+	body = read_beat(BEAT "'x':1}", &h, "");
+	ck_assert_ptr_null(h.preflight);
+	heartbeat_free(&h);
+	json_object_put(body);
+}
+END_TEST
+
 /* --- completions --------------------------------------------------------- */
 
 START_TEST(the_originals_faults_of_completions_are_kept)
@@ -412,7 +518,8 @@ START_TEST(a_completion_is_read)
 	    "{'command_id':'0A1B2C3D-0000-4000-8000-0000000000FF',"
 	    "'hostname':'h','status':'stopped','execution_time':'61',"
 	    "'error_message':'why','results_path':'/r','exit_status':3,"
-	    "'perfspect_version':'3.0','unknown':1}",
+	    "'perfspect_version':'3.0','arguments':['gprofiler','-d',''],"
+	    "'partial':true,'unknown':1}",
 	    &c, "");
 
 	ck_assert_str_eq(c.command_id, "0a1b2c3d-0000-4000-8000-0000000000ff");
@@ -424,6 +531,9 @@ START_TEST(a_completion_is_read)
 	ck_assert_str_eq(c.error_message, "why");
 	ck_assert_str_eq(c.results_path, "/r");
 	ck_assert_str_eq(c.perfspect_version, "3.0");
+	ck_assert_str_eq(
+	    json_text(c.arguments), "[\"gprofiler\",\"-d\",\"\"]");
+	ck_assert(c.partial);
 	json_object_put(body);
 }
 END_TEST
@@ -441,7 +551,69 @@ START_TEST(a_completion_needs_little)
 	ck_assert_int_eq(c.exit_status, FIELD_NULL);
 	ck_assert_ptr_null(c.error_message);
 	ck_assert_ptr_null(c.results_path);
+	ck_assert_ptr_null(c.arguments);
+	ck_assert(!c.partial);
 	json_object_put(body);
+}
+END_TEST
+
+#define ENDED DONE "'hostname':'h','status':'completed',"
+
+START_TEST(a_command_line_is_texts)
+{
+	static const struct faulty list[] = {
+		{ ENDED "'arguments':'gprofiler'}",
+		    "body.arguments: value is not a valid list "
+		    "[type_error.list]\n" },
+		{ ENDED "'arguments':['a',5,null]}",
+		    "body.arguments.1: str type expected [type_error.str]\n"
+		    "body.arguments.2: str type expected [type_error.str]\n" },
+		{ ENDED "'partial':'maybe'}",
+		    "body.partial: value could not be parsed to a boolean "
+		    "[type_error.bool]\n" },
+		{ ENDED "'arguments':null,'partial':null}", "" },
+		{ ENDED "'arguments':[]}", "" },
+	};
+
+	for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+		done_has(list[i].body, list[i].faults);
+}
+END_TEST
+
+/* A completion with n arguments of `each` bytes. */
+static char *
+with_arguments(int n, int each)
+{
+	struct buf b = BUF_INIT(1000000);
+
+	buf_str(&b, ENDED "'arguments':[");
+	for (int i = 0; i < n; i++)
+		buf_fmt(&b, "%s'%0*d'", i ? "," : "", each, 0);
+	buf_str(&b, "]}");
+	return b.data;
+}
+
+START_TEST(a_command_line_is_bounded)
+{
+	static const struct {
+		int n, each;
+		const char *fault;
+	} list[] = {
+		{ ARGUMENTS_MAX, ARGUMENTS_BYTES_MAX / ARGUMENTS_MAX, "" },
+		{ ARGUMENTS_MAX + 1, 1,
+		    "body.arguments: 257 arguments: at most 256 "
+		    "[value_error]\n" },
+		{ 1, ARGUMENTS_BYTES_MAX + 1,
+		    "body.arguments: arguments must not be longer than 65536 "
+		    "bytes in all [value_error]\n" },
+	};
+
+	for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+		char *body = with_arguments(list[i].n, list[i].each);
+
+		done_has(body, list[i].fault);
+		free(body);
+	}
 }
 END_TEST
 
@@ -453,6 +625,9 @@ HARNESS_MAIN("report", the_originals_faults_of_heartbeats_are_kept,
     commands_in_hand_have_a_state_on_the_way, commands_in_hand_are_bounded,
     a_heartbeat_is_read, timestamps_may_be_absent_or_null,
     texts_of_our_agent_are_bounded,
+    findings_have_a_check_an_outcome_and_a_text, findings_are_bounded,
+    findings_are_kept_without_what_is_not_known,
     the_originals_faults_of_completions_are_kept,
     completions_that_the_original_failed_on_are_refused, a_completion_is_read,
-    a_completion_needs_little)
+    a_completion_needs_little, a_command_line_is_texts,
+    a_command_line_is_bounded)

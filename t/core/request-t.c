@@ -426,6 +426,19 @@ START_TEST(known_keys_are_checked)
 		{ ARGS "{'perfspect_args':'--count 1'}}",
 		    "body.additional_args.perfspect_args: value is not a "
 		    "valid dict [type_error.dict]\n" },
+		{ ARGS "{'limits':[1]}}",
+		    "body.additional_args.limits: value is not a valid dict "
+		    "[type_error.dict]\n" },
+		{ ARGS "{'limits':{'memory_mib':1}}}",
+		    "body.additional_args.limits.memory_mib: out of range: "
+		    "must be from 64 to 1048576 [value_error]\n" },
+		{ ARGS "{'limits':{'cpu_percent':0}}}",
+		    "body.additional_args.limits.cpu_percent: out of range: "
+		    "must be from 1 to 100000 [value_error]\n" },
+		{ ARGS "{'limits':{'disk':1}}}",
+		    "body.additional_args.limits.disk: limits has "
+		    "cpu_percent and memory_mib only [value_error]\n" },
+		{ ARGS "{'limits':{'cpu_percent':50,'memory_mib':64}}}", "" },
 		{ ARGS "{'max_processes':0,'enable_perfspect':false}}", "" },
 		{ ARGS "{'max_processes':1000}}", "" },
 	};

@@ -162,7 +162,7 @@ cause(struct box *box, const char *id, enum command_event event)
 		break;
 	default:
 		run_out(box, id);
-		ck_assert_int_eq(housekeep(box->store, &round), 0);
+		ck_assert_int_eq(housekeep(box->store, true, &round), 0);
 	}
 	return REFUSAL_NONE;
 }

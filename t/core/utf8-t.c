@@ -51,6 +51,24 @@ START_TEST(prefix_ends_before_the_first_fault)
 }
 END_TEST
 
+START_TEST(bytes_of_no_character_are_replaced)
+{
+	static const struct {
+		const char *text, *want;
+	} cases[] = { { "", "" }, { "a\xc3\xa9", "a\xc3\xa9" },
+		{ "\xff", "?" }, { "\xe2\x82", "??" },
+		{ "a\xe2\x82\xe2\x82\xac\xac", "a??\xe2\x82\xac?" } };
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char text[16];
+
+		strcpy(text, cases[i].text);
+		utf8_repair(text);
+		ck_assert_str_eq(text, cases[i].want);
+	}
+}
+END_TEST
+
 START_TEST(characters_are_counted_not_bytes)
 {
 	ck_assert_uint_eq(utf8_length("", 0), 0);
@@ -61,4 +79,5 @@ END_TEST
 
 HARNESS_MAIN("utf8", malformed_bytes_are_refused,
     first_and_last_of_each_length_are_valid, nul_is_a_character_like_any_other,
-    prefix_ends_before_the_first_fault, characters_are_counted_not_bytes)
+    prefix_ends_before_the_first_fault, bytes_of_no_character_are_replaced,
+    characters_are_counted_not_bytes)

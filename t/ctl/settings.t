@@ -49,14 +49,31 @@ check_list() {
 	on_db settings
 	is "$STATUS" 0 'settings lists them'
 	for key in command_expiry active_window request_hosts keep_commands \
-		keep_days; do
-		like "$OUT" "^$key +[0-9]+ [a-z]+ .+\(default [0-9]+, [0-9]+ to \
+		keep_days results_keep_days results_keep_mib; do
+		like "$OUT" "^$key +[0-9]+ [a-zA-Z]+ .+\(default [0-9]+, [0-9]+ to \
 [0-9]+\)\$" "$key with its unit, meaning and bounds"
 	done
-	is "$(wc -l <<<"$OUT")" 5 'one line each'
+	like "$OUT" '^heartbeat_interval +none s +.+\(default none, 5 to 3600\)$' \
+		'heartbeat_interval has no default: each host has its own'
+	is "$(wc -l <<<"$OUT")" 8 'one line each'
+}
+
+check_no_default() {
+	on_db get heartbeat_interval
+	is "$STATUS $OUT" '0 none' 'what is not set and has no default is none'
+	on_db set heartbeat_interval none
+	refused 1 'heartbeat_interval takes a whole number from 5 to 3600' \
+		'which is no value to set'
+	on_db set heartbeat_interval 4
+	refused 1 'heartbeat_interval takes' 'nor is one below its bounds'
+	on_db set heartbeat_interval 45
+	done_as '^heartbeat_interval +45 s ' 'a value within them is taken'
+	on_db set heartbeat_interval default
+	done_as '^heartbeat_interval +none s ' 'and taken back'
 }
 
 check_refusals
 check_values
 check_list
+check_no_default
 done_testing

@@ -27,17 +27,21 @@ fill() {
 	INSERT INTO CommandRequests VALUES ('$COMMAND', '$REQUEST');
 	INSERT INTO ProfilingExecutions (command_id, hostname, status,
 	    started_at, completed_at, execution_time, exit_status,
-	    error_message, results_path, perfspect_version)
+	    error_message, results_path, perfspect_version, arguments,
+	    partial)
 	VALUES ('$COMMAND', 'db1', 'failed', '2026-01-01T00:00:03.000Z',
 	    '2026-01-01T00:00:04.000Z', 12, 3,
 	    'no' || char(7) || char(127) || char(155) || '31mperf',
-	    '/var/r', '3.1' || char(13) || 'x');
+	    '/var/r', '3.1' || char(13) || 'x',
+	    '[\"gprofiler\",\"-d\u001b' || char(155) || '\"]', 1);
 	INSERT INTO HostHeartbeats (hostname, ip_address, service_name,
 	    heartbeat_timestamp, agent_version, arch, last_seen,
-	    clock_skew_ms)
+	    clock_skew_ms, preflight)
 	VALUES ('db1', '10.0.0.1' || char(27) || ']0;x' || char(7), 'web',
 	    '2026-01-01T00:00:00.000Z', '1.0', 'x86_64',
-	    '2026-01-01T00:00:00.000Z', -600000);"
+	    '2026-01-01T00:00:00.000Z', -600000,
+	    '[{\"check\":\"pmu\",\"outcome\":\"problem\",\"text\":\"x' ||
+	    char(155) || '\"}]');"
 }
 
 check_refusals() {
@@ -72,10 +76,14 @@ check_texts() {
 	like "$OUT" '^  ended at +2026-01-01T00:00:04.000Z$' 'ended'
 	like "$OUT" '^  ran for +12 s$' 'after how long'
 	like "$OUT" '^  exit status +3$' 'with what'
+	like "$OUT" '^  arguments +\["gprofiler","-d' 'as what'
+	like "$OUT" '^  partial +the results cover less' 'and how completely'
 	like "$OUT" "^request +$REQUEST\$" 'for which request'
 	on_db show host DB1
 	done_as '^host +db1$' 'a host is shown, in any case of its name'
 	like "$OUT" '^  active +no$' 'whether it is there'
+	like "$OUT" '^  preflight +\[\{"check":"pmu","outcome":"problem"' \
+		'what it can measure'
 	like "$OUT" '^  clock ahead +-600000 ms$' 'how its clock is'
 	unlike "$OUT" 'conflict' 'without a conflict where there is none'
 	like "$OUT" "^command +$COMMAND\$" 'with its newest commands'

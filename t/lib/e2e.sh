@@ -35,6 +35,7 @@ start_agent() {
 		--api-server "$BASE" --service-name e2e --host-name "$1" \
 		--token-file "$dir/token" --state-dir "$dir/state" \
 		--heartbeat-interval 1 \
+		--perfspect-data "$dir/perfspect_data" \
 		--gprofiler-path "$SRCDIR/t/standins/gprofiler" \
 		>"$dir/log" 2>&1 </dev/null &
 	agent_pids+=($!)
@@ -120,10 +121,30 @@ run_with_perfspect() {
 	ok 'the profiler was told to collect hardware metrics' \
 		grep -qx -e '--enable-hw-metrics-collection' "$dir/argv"
 	ok 'and where PerfSpect is' \
-		grep -qxF -e "--perfspect-path=$tool" "$dir/argv"
+		grep -qxF -e "--perfspect-path=${tool%/*}/$(readlink "$tool")" \
+		"$dir/argv"
 	ok 'PerfSpect left its metrics' \
 		test -n "$(ls "$dir/perfspect_data"/*_metrics_summary.csv)"
 }
+
+# What the run left on the host, and nothing else, comes to the server.
+results_arrive() {
+	local id
+	id=$(sql "SELECT command_id FROM ProfilingCommands
+		WHERE hostname = 'good-host' ORDER BY id LIMIT 1")
+	LEFT=$TAP_TMP/good-host/state/runs/$id/results
+	CAME=$(dirname "$DB")/results/$id
+	ok 'the run left result files' test -n "$(ls "$LEFT")"
+	ok 'they come to the server' wait_for "$PATIENCE" all_came
+	curl -sS -b "$TAP_TMP/cookies" -o "$TAP_TMP/list" \
+		"$BASE/api/metrics/results/$id"
+	is "$(sqlite3 :memory: "SELECT group_concat(value ->> '\$.name', ' ')
+		FROM json_each(readfile('$TAP_TMP/list'), '\$.files')")" \
+		"$(find "$LEFT" -type f -printf '%f\n' | LC_ALL=C sort |
+			paste -sd ' ')" \
+		'where a user finds them'
+}
+all_came() { diff -r "$LEFT" "$CAME" >/dev/null 2>&1; }
 
 run_without_archive() {
 	load_page
@@ -176,6 +197,7 @@ start_fleet() {
 end_to_end() {
 	start_fleet "$1"
 	run_with_perfspect
+	results_arrive
 	run_without_archive
 	run_until_stopped
 	stop_agents

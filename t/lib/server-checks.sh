@@ -61,6 +61,42 @@ check_document() {
 	like "$BODY" '"enable_perfspect": ?true' 'and is told of PerfSpect'
 }
 
+# A result file on its way in and out.
+check_results() {
+	local command path
+	as_agent -H "$json" -d "$heartbeat" /api/metrics/heartbeat
+	command=$(sed -n 's/.*"command_id": *"\([^"]*\)".*/\1/p' <<<"$BODY")
+	path=/api/metrics/results/$command
+	head -c 16777216 /dev/urandom >"$TAP_TMP/sent"
+	as_agent -H 'Expect:' -T "$TAP_TMP/sent" \
+		"$path/a%20%25b%C3%A4.html?hostname=test-host-202"
+	is "$STATUS" 201 'a result file of 16 MiB is taken'
+	as_admin "$path/a%20%25b%C3%A4.html"
+	is "$STATUS" 200 'and comes back'
+	ok 'byte for byte' cmp "$TAP_TMP/sent" "$TAP_TMP/body"
+	like "$HEADERS" "^Content-Disposition: attachment; filename\*=UTF-8''a%20%25b%C3%A4.html$" \
+		'as a download by its name'
+	like "$HEADERS" "^Content-Security-Policy:.*sandbox; default-src 'none'" \
+		'in a sandbox'
+	like "$HEADERS" "^Content-Security-Policy: default-src 'self'" \
+		'besides the policy of all replies'
+	like "$HEADERS" '^[Cc]ontent-[Tt]ype: application/octet-stream' \
+		'and not as a page'
+	printf '' >"$TAP_TMP/empty"
+	as_agent -T "$TAP_TMP/empty" "$path/none.csv?hostname=test-host-202"
+	is "$STATUS" 201 'an empty one is taken'
+	head -c 16777217 /dev/zero >"$TAP_TMP/sent"
+	as_agent -H 'Expect:' -T "$TAP_TMP/sent" \
+		"$path/b?hostname=test-host-202"
+	is "$STATUS" 413 'one byte more is not'
+	for path in "$path/..%2fx" "$path/%2e%2e" "$path/../x" "$path/.x"; do
+		as_agent -T "$TAP_TMP/empty" "$path?hostname=test-host-202"
+		like "$STATUS" '^4[0-9][0-9]$' "$path is no file"
+	done
+	ok 'nothing is stored under another name' \
+		test "$(find "$(dirname "$DB")/results" -type f | wc -l)" = 2
+}
+
 check_query_string() {
 	as_admin '/api/metrics/profiling/host_status?service_name=nothing'
 	is "$BODY" '[]' 'a query string reaches the program'
@@ -124,6 +160,29 @@ check_files() {
 	is "$STATUS" 404 'a file that is not there is 404'
 }
 
+# An archive that conspectctl pinned, by the name that it gave it.
+check_pinned() {
+	local digest file
+	digest=$("$SRCDIR/t/standins/make-archive" \
+		"$TOP_BUILDDIR/t/standins/perfspect" "$TAP_TMP/release.tgz")
+	"$BUILDDIR/conspectctl" --db "$DB" perfspect add \
+		"$TAP_TMP/release.tgz" >"$TAP_TMP/added" 2>&1
+	is $? 0 'an archive is pinned beside the running server'
+	file=$(grep -o 'perfspect-[a-z0-9_]*-[0-9a-f]*\.tgz' "$TAP_TMP/added")
+	request "/dist/$file"
+	is "$STATUS $(sha256sum <"$TAP_TMP/body")" "200 $digest  -" \
+		'and served at /dist/, whole, without a token'
+	like "$HEADERS" '^[Cc]ontent-[Tt]ype: application/gzip' \
+		'as what it is'
+	like "$HEADERS" '^[Xx]-Content-Type-Options: nosniff' 'with nosniff'
+	request -X PUT --data-binary x "/dist/$file"
+	like "$STATUS" '^(40[0-9]|501)$' 'nobody can put another one there'
+	request "/dist/$file"
+	is "$(sha256sum <"$TAP_TMP/body")" "$digest  -" 'nor has anybody'
+	as_admin -H "$json" -d "$profile_request" /api/metrics/profile_request
+	is "$STATUS" 200 'the database can still be written'
+}
+
 check_console() {
 	request /login
 	is "$STATUS" 200 'the login page is there for all'
@@ -152,10 +211,12 @@ server_checks() {
 	check_health
 	check_authorization
 	check_document
+	check_results
 	check_query_string
 	check_paths
 	check_bodies
 	check_files
+	check_pinned
 	check_console
 	check_server
 	done_testing

@@ -74,6 +74,8 @@ server_make_state() {
 	if [ "$(id -u)" = 0 ]; then
 		chmod 0755 "$TAP_TMP" "$ROOT"
 		chown -R "$USER_NAME:$GROUP_NAME" "$STATE"
+		# as ./appliance has it: read by the server, written by root
+		chown -R root "$STATE/dist"
 	fi
 }
 

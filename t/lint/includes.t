@@ -16,6 +16,7 @@ only_in() {
 only_in 'sqlite3\.h' lib/store agentd
 only_in 'curl/' agentd ctl
 only_in 'archive' agentd ctl
+only_in 'nettle/' agentd
 only_in 'fcg' lib/web cgi-bin
 is "$(grep -rlE '#[[:space:]]*include[[:space:]]*[<"]openssl/' \
 	--include='*.[ch]' lib cgi-bin ctl agentd 2>/dev/null)" '' \

@@ -8,7 +8,7 @@ for program in api console; do
 	ok "$program is built" test -x "$dir/cgi-bin/$program"
 	linked=$(ldd "$dir/cgi-bin/$program")
 	like "$linked" 'libsqlite3' "$program is a program that ldd reads"
-	for library in libcurl libarchive libcrypto libssl; do
+	for library in libcurl libarchive libcrypto libssl libnettle; do
 		unlike "$linked" "$library" "$program does not link $library"
 	done
 done

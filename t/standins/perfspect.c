@@ -2,8 +2,14 @@
  * Stands in for PerfSpect: a compiled program, since the agent takes no
  * other, with its --version and the files of `metrics`.
  *
- * The environment changes it, for tests only: PERFSPECT_FAIL prints
- * "Error: ..." and exits 1; PERFSPECT_NO_FILES exits 0 without any.
+ * The environment changes it, for tests only:
+ * PERFSPECT_FAIL      prints "Error: ..." and exits 1
+ * PERFSPECT_NO_FILES  exits 0 without any
+ * PERFSPECT_KILLED    is killed once it has written three rows
+ * PERFSPECT_MIB       takes so much memory first
+ * PERFSPECT_HOST      directory with proc/ and sys/, whose settings it
+ *                     changes while it runs, and puts back
+ * PERFSPECT_ARGV_LOG  file that gets its arguments, one per line
  */
 #include <signal.h>
 #include <stdio.h>
@@ -49,9 +55,19 @@ create(const char *directory, const char *name)
 	return fopen(path, "we");
 }
 
-/* One row per interval that went by, at least one. */
+static void
+write_row(FILE *f, long i, time_t began)
+{
+	(void)fprintf(f,
+	    "%lld,,,,%.6f,0.900000,20.000000,5.000000,45.000000,"
+	    "30.000000,\n",
+	    (long long)began + i * INTERVAL, 40.0 + (double)i);
+}
+
+/* One row per interval that went by, at least one; with `killed` three, and
+ * half of another before the end. */
 static int
-write_series(const char *directory, long rows, time_t began)
+write_series(const char *directory, long rows, time_t began, int killed)
 {
 	FILE *f = create(directory, "metrics.csv");
 
@@ -63,10 +79,12 @@ write_series(const char *directory, long rows, time_t began)
 		    "package power (watts)\n",
 	    f);
 	for (long i = 0; i < rows; i++)
-		(void)fprintf(f,
-		    "%lld,,,,%.6f,0.900000,20.000000,5.000000,45.000000,"
-		    "30.000000,\n",
-		    (long long)began + i * INTERVAL, 40.0 + (double)i);
+		write_row(f, i, began);
+	if (killed) {
+		(void)fprintf(f, "%lld,,,,4", (long long)began);
+		(void)fclose(f);
+		(void)kill(getpid(), SIGKILL);
+	}
 	return fclose(f);
 }
 
@@ -119,7 +137,81 @@ write_log(void)
 	return fclose(f);
 }
 
-/* Flags with a value that follows or stands after '='. */
+/* --- what it does to the host -------------------------------------------- */
+
+static int
+set_host(const char *name, const char *value)
+{
+	char path[1024];
+	FILE *f;
+
+	(void)snprintf(
+	    path, sizeof path, "%s/%s", getenv("PERFSPECT_HOST"), name);
+	f = fopen(path, "r+e");
+	if (!f)
+		return -1;
+	(void)fputs(value, f);
+	return fclose(f);
+}
+
+static int
+change_host(const char *watchdog, const char *interval)
+{
+	if (!getenv("PERFSPECT_HOST"))
+		return 0;
+	return set_host("proc/sys/kernel/nmi_watchdog", watchdog) |
+	       set_host(
+		   "sys/devices/cpu/perf_event_mux_interval_ms", interval);
+}
+
+static int
+take_memory(void)
+{
+	long mib = getenv("PERFSPECT_MIB")
+		       ? strtol(getenv("PERFSPECT_MIB"), NULL, 10)
+		       : 0;
+
+	for (; mib > 0; mib--) {
+		char *block = malloc(1024 * 1024);
+
+		if (!block)
+			return -1;
+		memset(block, 1, 1024 * 1024); /* never given back */
+	}
+	return 0;
+}
+
+static void
+log_arguments(int argc, char **argv)
+{
+	const char *path = getenv("PERFSPECT_ARGV_LOG");
+	FILE *f = path ? fopen(path, "we") : NULL;
+
+	if (!f)
+		return;
+	for (int i = 1; i < argc; i++)
+		(void)fprintf(f, "%s\n", argv[i]);
+	(void)fclose(f);
+}
+
+/* --- metrics ------------------------------------------------------------- */
+
+/* Flags with a value; --noupdate and --noroot have none. */
+static int
+takes_value(const char *flag)
+{
+	static const char *const flags[] = { "--duration", "--interval",
+		"--output", "--tempdir", "--scope", "--pids", "--cids",
+		"--filter", "--count", "--refresh", "--cpus", "--granularity",
+		"--metrics", "--muxinterval", "--txnrate" };
+
+	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+		if (strcmp(flags[i], flag) == 0)
+			return 1;
+	return 0;
+}
+
+/* Flags with a value that follows. */
 static int
 parse(int argc, char **argv, struct settings *s)
 {
@@ -129,10 +221,7 @@ parse(int argc, char **argv, struct settings *s)
 		if (strcmp(flag, "--noupdate") == 0 ||
 		    strcmp(flag, "--noroot") == 0)
 			continue;
-		if (strcmp(flag, "--duration") != 0 &&
-		    strcmp(flag, "--interval") != 0 &&
-		    strcmp(flag, "--output") != 0 &&
-		    strcmp(flag, "--tempdir") != 0)
+		if (!takes_value(flag))
 			return fail("unknown flag: ", flag);
 		value = argv[++i];
 		if (!value)
@@ -150,12 +239,31 @@ parse(int argc, char **argv, struct settings *s)
 }
 
 static int
+measure(const struct settings *s)
+{
+	time_t began = time(NULL);
+	int killed = getenv("PERFSPECT_KILLED") != NULL;
+	long rows;
+
+	while (!told_to_end && !killed &&
+	       (s->duration == 0 || time(NULL) - began < s->duration))
+		(void)usleep(20000);
+	if (getenv("PERFSPECT_NO_FILES"))
+		return 0;
+	rows = (long)(time(NULL) - began) / s->interval;
+	rows = killed ? 3 : rows < 1 ? 1 : rows > ROWS_MAX ? ROWS_MAX : rows;
+	if (write_series(s->output, rows, began, killed) ||
+	    write_summary(s->output) || write_rest(s->output))
+		return fail("cannot write to ", s->output);
+	return 0;
+}
+
+static int
 metrics(int argc, char **argv)
 {
 	struct settings s = { .interval = INTERVAL, .output = "." };
 	struct sigaction action = { .sa_handler = on_signal };
-	time_t began = time(NULL);
-	long rows;
+	int status;
 
 	if (getenv("PERFSPECT_FAIL"))
 		return fail(getenv("PERFSPECT_FAIL"), "");
@@ -163,19 +271,15 @@ metrics(int argc, char **argv)
 		return 1;
 	if (write_log())
 		return fail("cannot write perfspect.log", "");
+	if (take_memory())
+		return fail("runtime: out of memory", "");
 	(void)sigaction(SIGINT, &action, NULL);
 	(void)sigaction(SIGTERM, &action, NULL);
-	while (!told_to_end &&
-	       (s.duration == 0 || time(NULL) - began < s.duration))
-		(void)usleep(20000);
-	if (getenv("PERFSPECT_NO_FILES"))
-		return 0;
-	rows = (long)(time(NULL) - began) / s.interval;
-	rows = rows < 1 ? 1 : rows > ROWS_MAX ? ROWS_MAX : rows;
-	if (write_series(s.output, rows, began) || write_summary(s.output) ||
-	    write_rest(s.output))
-		return fail("cannot write to ", s.output);
-	return 0;
+	log_arguments(argc, argv);
+	if (change_host("0", "16"))
+		return fail("cannot change the host's settings", "");
+	status = measure(&s);
+	return change_host("1", "4") ? fail("settings", "") : status;
 }
 
 int

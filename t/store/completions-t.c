@@ -56,6 +56,29 @@ START_TEST(each_end_is_kept_with_its_execution)
 }
 END_TEST
 
+START_TEST(what_really_ran_is_kept)
+{
+	struct box box;
+	char id[UUID_TEXT];
+
+	box_open(&box);
+	sent(&box, id);
+	ck_assert_int_eq(
+	    done_with(&box, id, "h", "stopped",
+		",'arguments':['gprofiler','-d','a b'],'partial':true", NULL),
+	    REFUSAL_NONE);
+	rows_are(&box, "SELECT arguments, partial FROM ProfilingExecutions",
+	    "[\"gprofiler\",\"-d\",\"a b\"]|1");
+	sent(&box, id);
+	ck_assert_int_eq(done(&box, id, "completed"), REFUSAL_NONE);
+	rows_are(&box,
+	    "SELECT arguments, partial FROM ProfilingExecutions"
+	    " WHERE status = 'completed'",
+	    "null|0");
+	box_close(&box);
+}
+END_TEST
+
 START_TEST(a_run_that_was_seen_under_way_keeps_its_start)
 {
 	struct box box;
@@ -247,7 +270,7 @@ START_TEST(one_completion_changes_its_own_requests_only)
 END_TEST
 
 HARNESS_MAIN("completions", each_end_is_kept_with_its_execution,
-    a_run_that_was_seen_under_way_keeps_its_start,
+    what_really_ran_is_kept, a_run_that_was_seen_under_way_keeps_its_start,
     the_same_report_again_is_success_and_changes_nothing,
     another_end_after_the_first_is_refused,
     what_is_not_the_hosts_own_is_refused,

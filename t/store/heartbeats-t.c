@@ -346,6 +346,79 @@ START_TEST(hosts_are_read_with_their_newest_command)
 }
 END_TEST
 
+/* --- what our agent says of its host ------------------------------------- */
+
+#define FOUND(text)                                                           \
+	",'preflight':[{'check':'pmu','outcome':'problem','text':'" text "'}" \
+	"]"
+
+static void
+findings_are(struct box *box, const char *expected)
+{
+	rows_are(box, "SELECT preflight ->> '$[0].text' FROM HostHeartbeats",
+	    expected);
+}
+
+START_TEST(findings_stay_until_the_agent_has_others)
+{
+	struct box box;
+
+	box_open(&box);
+	(void)given(&box, ",'agent_id':'a'", "", "");
+	findings_are(&box, "null");
+	(void)given(&box, ",'agent_id':'a'" FOUND("none"), "", "");
+	rows_are(&box, "SELECT preflight FROM HostHeartbeats",
+	    "[{\"check\":\"pmu\",\"outcome\":\"problem\","
+	    "\"text\":\"none\"}]");
+	(void)given(&box, ",'agent_id':'a'", "", "");
+	findings_are(&box, "none");
+	(void)given(&box, ",'agent_id':'a'" FOUND("busy"), "", "");
+	findings_are(&box, "busy");
+	(void)given(&box, ",'agent_id':'a','preflight':[]", "", "");
+	rows_are(&box, "SELECT preflight FROM HostHeartbeats", "[]");
+	/* another agent knows nothing of them */
+	(void)given(&box, ",'agent_id':'a'" FOUND("busy"), "", "");
+	(void)given(&box, ",'agent_id':'b'", "", "");
+	findings_are(&box, "null");
+	(void)given(&box, FOUND("busy"), "", "");
+	(void)given(&box, "", "", "");
+	findings_are(&box, "null");
+	box_close(&box);
+}
+END_TEST
+
+static void
+host_is(struct box *box, const char *expected)
+{
+	struct buf line = BUF_INIT(1000);
+
+	ck_assert_int_eq(host_by_id(box->store, 1, add_host, &line), 0);
+	ck_assert_str_eq(buf_text(&line), expected);
+	buf_free(&line);
+}
+
+START_TEST(a_host_that_goes_offline_is_given_nothing)
+{
+	struct box box;
+
+	box_open(&box);
+	(void)given(&box, "", "", "");
+	host_is(&box, "h active - - idle\n");
+	(void)asked(&box, START);
+	(void)given(&box, ",'status':'offline'", "", "");
+	commands_are(&box, "pending adhoc");
+	host_is(&box, "h silent pending start stoppable\n");
+	/* a start for all active hosts is not for it */
+	(void)asked(&box, "'request_type':'start','continuous':true");
+	commands_are(&box, "pending adhoc");
+	(void)given(&box, ",'status':'idle'", "start", ADHOC);
+	host_is(&box, "h active sent start stoppable\n");
+	(void)asked(&box, "'request_type':'start','continuous':true");
+	commands_are(&box, "sent adhoc, pending continuous");
+	box_close(&box);
+}
+END_TEST
+
 HARNESS_MAIN("heartbeats", a_heartbeat_is_noted,
     the_next_heartbeat_is_the_same_row,
     stop_comes_first_then_ad_hoc_then_continuous,
@@ -357,4 +430,6 @@ HARNESS_MAIN("heartbeats", a_heartbeat_is_noted,
     one_that_was_sent_and_never_taken_expires,
     an_expired_one_does_not_hide_the_next, a_finished_command_is_not_offered,
     a_host_that_serves_two_services_has_two_rows,
-    hosts_are_read_with_their_newest_command)
+    hosts_are_read_with_their_newest_command,
+    findings_stay_until_the_agent_has_others,
+    a_host_that_goes_offline_is_given_nothing)

@@ -107,6 +107,32 @@ START_TEST(requests_are_listed_newest_first)
 }
 END_TEST
 
+START_TEST(a_request_waits_until_its_last_host_may_take_it)
+{
+	char until[CLOCK_TEXT] = "", *id;
+	struct box box;
+
+	box_open(&box);
+	ck_assert_int_eq(
+	    request_waits_until(box.store, NONE, until), STORE_NOT_FOUND);
+	(void)asked(&box, START_HOSTS "{'a':null,'h':null}");
+	id = rows_of(&box, "SELECT request_id FROM ProfilingRequests");
+	box_run(&box, "UPDATE ProfilingCommands SET expires_at ="
+		      " '2099-12-01T18:00:00.000Z' WHERE hostname = 'a'");
+	box_run(&box, "UPDATE ProfilingCommands SET expires_at ="
+		      " '2099-12-01T17:00:00.000Z' WHERE hostname = 'h'");
+	ck_assert_int_eq(request_waits_until(box.store, id, until), 0);
+	ck_assert_str_eq(until, "2099-12-01T18:00:00.000Z");
+	/* one that has taken it waits no more */
+	box_run(&box, "UPDATE ProfilingCommands SET status = 'accepted'"
+		      " WHERE hostname = 'a'");
+	ck_assert_int_eq(request_waits_until(box.store, id, until), 0);
+	ck_assert_str_eq(until, "2099-12-01T17:00:00.000Z");
+	free(id);
+	box_close(&box);
+}
+END_TEST
+
 START_TEST(a_visitor_may_end_it)
 {
 	struct request_filter all = { .limit = 100 };
@@ -299,7 +325,8 @@ START_TEST(the_clock_skew_is_kept)
 }
 END_TEST
 
-HARNESS_MAIN("history", requests_are_listed_newest_first, a_visitor_may_end_it,
+HARNESS_MAIN("history", requests_are_listed_newest_first,
+    a_request_waits_until_its_last_host_may_take_it, a_visitor_may_end_it,
     what_is_unknown_is_not_found, a_command_is_followed_to_its_end,
     two_agents_that_take_turns_are_a_conflict, a_reinstalled_agent_is_none,
     agents_without_an_id_are_none, the_clock_skew_is_kept)

@@ -23,7 +23,7 @@ round_is(struct box *box, const char *expected)
 	struct housekeeping work;
 	char *text;
 
-	ck_assert_int_eq(housekeep(box->store, &work), 0);
+	ck_assert_int_eq(housekeep(box->store, true, &work), 0);
 	text = mem_fmt("%d %d %d %d", (int)work.expired, (int)work.deleted,
 	    (int)work.requests, (int)work.sessions);
 	ck_assert_str_eq(text, expected);

@@ -768,7 +768,7 @@ step_housekeeping(struct run *r)
 		date_command(r, r->m.commands.of[i]);
 	age_requests(r);
 	box_run(&r->box, "COMMIT");
-	if (housekeep(r->box.store, &work) != 0)
+	if (housekeep(r->box.store, true, &work) != 0)
 		differ(r, "housekeeping failed");
 	m_housekeep(&r->m, KEEP, &expired, &deleted, &requests);
 	trace(r, "housekeeping -> %d %d %d", (int)work.expired,

@@ -11,6 +11,8 @@ echo(struct web_request *request, struct web_reply *reply)
 	handled++;
 	if (request->body)
 		buf_add(&reply->body, request->body, request->body_len);
+	if (request->argument)
+		buf_str(&reply->body, request->argument);
 }
 
 static void
@@ -45,6 +47,9 @@ static const struct route routes[] = {
 	{ "/two", METHOD_POST, WHO_ANYONE, BODY_JSON, BODY_MAX, echo },
 	{ "/all", METHOD_GET | METHOD_POST | METHOD_PUT, WHO_ANYONE, BODY_NONE,
 	    0, echo },
+	{ "/one/*", METHOD_GET, WHO_ANYONE, BODY_NONE, 0, echo },
+	{ "/one/*/*", METHOD_GET, WHO_ANYONE, BODY_NONE, 0, echo },
+	{ "/file", METHOD_PUT, WHO_ANYONE, BODY_FILE, BODY_MAX, echo },
 };
 
 static const struct web_app app = { "test", routes,
@@ -97,6 +102,26 @@ START_TEST(other_methods_are_405_with_allow)
 		fixture_request(all[i].method, all[i].path);
 		ck_assert_int_eq(dispatch(), 405);
 		ck_assert_str_eq(buf_text(&fx.reply.headers), all[i].allow);
+	}
+	fixture_end();
+}
+END_TEST
+
+START_TEST(each_star_takes_one_segment)
+{
+	static const struct {
+		const char *path, *argument; /* NULL: 404 */
+	} all[] = { { "/one/a", "a" }, { "/one/a/b.c", "a/b.c" },
+		{ "/one/*/..", "*/.." }, { "/one", NULL },
+		{ "/one/a/b/c", NULL }, { "/on/a", NULL }, { "/onea", NULL } };
+
+	fixture_begin();
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		fixture_request(METHOD_GET, all[i].path);
+		ck_assert_int_eq(dispatch(), all[i].argument ? 200 : 404);
+		if (all[i].argument)
+			ck_assert_str_eq(
+			    buf_text(&fx.reply.body), all[i].argument);
 	}
 	fixture_end();
 }
@@ -491,8 +516,9 @@ START_TEST(a_refused_body_is_taken_off_the_wire)
 END_TEST
 
 HARNESS_MAIN("route", unknown_paths_are_404, other_methods_are_405_with_allow,
-    one_path_may_have_a_row_for_each_method, head_is_answered_as_get,
-    who_may_and_who_may_not, a_401_names_the_way_in_and_a_403_does_not,
+    each_star_takes_one_segment, one_path_may_have_a_row_for_each_method,
+    head_is_answered_as_get, who_may_and_who_may_not,
+    a_401_names_the_way_in_and_a_403_does_not,
     who_sent_it_is_forgotten_after_it, too_many_failures_are_429,
     without_a_store_it_is_503, a_form_needs_its_token,
     the_token_of_another_session_is_wrong,
