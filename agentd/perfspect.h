@@ -23,7 +23,7 @@ struct perfspect_note {
 	bool there; /* a program that was used last */
 	/* of versions.h, "" for a program that somebody put there */
 	char id[VERSIONS_ID];
-	/* which it answered when it was installed; "" when that is not known */
+	/* which it told when it was installed, "" when that is not known */
 	char version[PERFSPECT_VERSION_BYTES];
 };
 
