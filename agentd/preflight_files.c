@@ -161,6 +161,7 @@ preflight_perfspect(const struct preflight_host *h, struct preflight_entry *e)
 	else
 		preflight_say(e, PREFLIGHT_OK,
 		    "version %s in %s, archive SHA-256 %s",
-		    *note.version ? note.version : "unknown", target, note.sha256);
+		    *note.version ? note.version : "unknown", target,
+		    note.sha256);
 	free(target);
 }
