@@ -224,7 +224,6 @@ class Agent:
         self.interval = random.uniform(*fleet.interval)
         self.disk = Disk()
         self.ran = collections.Counter()     # id: how often
-        self.commands = {}                   # id: command_type
         self.answered = []                   # when heartbeats were
         self.tasks = []
         self.begin(random.uniform(0, self.interval))
@@ -243,15 +242,21 @@ class Agent:
         self.tasks = [asyncio.create_task(self.beats(delay)),
                       asyncio.create_task(self.reports())]
 
-    def end(self):
+    async def end(self):
+        """wait_for() may swallow a cancellation: until none is left."""
+        while left := [task for task in self.tasks if not task.done()]:
+            for task in left:
+                task.cancel()
+            await asyncio.wait(left, timeout=1)
         for task in self.tasks:
-            task.cancel()
+            if not task.cancelled() and task.exception():
+                self.fleet.broken.append((self.name, task.exception()))
         for channel in self.channels:
             channel.close()
 
-    def crash(self):
+    async def crash(self):
         """kill -9 of the agent and its start."""
-        self.end()
+        await self.end()
         self.begin(0)
 
     def back(self, moment):
@@ -323,7 +328,6 @@ class Agent:
             self.fleet.counts["offered again"] += 1
             return
         self.disk.received.append(command_id)   # before acting
-        self.commands[command_id] = command["command_type"]
         self.hand[command_id] = "accepted"
         self.news.set()
         act = self.stop if command["command_type"] == "stop" else self.run
@@ -439,6 +443,7 @@ class Fleet:
         self.down, self.say = down, say
         self.latencies, self.counts = [], collections.Counter()
         self.failures, self.refused = collections.Counter(), []
+        self.broken = []        # agents of ours that failed
         self.boot_id = str(uuid.uuid4())
         self.result = Result()
 
@@ -531,7 +536,7 @@ class Fleet:
         second = await self.start(target_hosts=everyone)
         await self.until_share_ran(second, 0.3)
         for agent in self.agents[::20]:
-            agent.crash()
+            await agent.crash()
             self.counts["agents killed"] += 1
         await self.request(request_type="stop", stop_level="host",
                            target_hosts=everyone)
@@ -554,7 +559,7 @@ class Fleet:
                 a.back(mark) for a in self.agents), "rest")
         finally:
             for agent in self.agents:
-                agent.end()
+                await agent.end()
 
     def live(self):
         """Raises RuntimeError when it does not come to an end."""
@@ -598,6 +603,7 @@ class Fleet:
         self.commands = collections.Counter(c[0] for c in commands.values())
         withdrawn = ("superseded", "cancelled", "expired")
 
+        check("the fleet itself works", self.broken)
         check("no command ran twice",
               (c for c, n in ran.items() if n > 1))
         check("no agent was given another host's command", (
