@@ -102,12 +102,8 @@ say_no_pmu(const struct preflight_host *h, struct preflight_entry *e,
 	case ENODEV:
 	case EOPNOTSUPP:
 		preflight_say(e, PREFLIGHT_PROBLEM,
-		    "no PMU: %s cannot be counted%s; profiles can be had, "
-		    "hardware metrics cannot",
-		    event,
-		    is_virtual(h) ? ", the host of this virtual machine does "
-				    "not pass its PMU on"
-				  : "");
+		    "no PMU: %s cannot be counted%s", event,
+		    is_virtual(h) ? " in this virtual machine" : "");
 		return;
 	case EACCES:
 	case EPERM:
