@@ -24,8 +24,12 @@
 #define OUTPUT_MAX 65536
 /* The profiled programs go first. */
 #define NICENESS 10
-/* From SIGKILL on, until the child is left to init. */
-#define CLOSE_MS 1000
+/* At the agent's end: for a look under way, which takes milliseconds and
+ * leaves nothing behind; and after SIGKILL, until it is left to init. */
+#define CLOSE_LOOK_MS 1000
+#define CLOSE_KILL_MS 500
+/* How long to wait at a time. */
+#define CLOSE_STEP_MS 10
 
 /* --- the child ----------------------------------------------------------- */
 
@@ -161,17 +165,29 @@ preflight_watch_open(
 	preflight_this_host(&w->host, o);
 }
 
-void
-preflight_watch_close(struct preflight_watch *w)
+/* Whether the child is over, after that time at most. */
+static bool
+wait_for_child(struct preflight_watch *w, int64_t ms)
 {
-	int64_t end = clock_mono_ms() + CLOSE_MS;
+	int64_t end = clock_mono_ms() + ms;
 
-	child_kill(&w->child, clock_mono_ms());
-	while (w->child.stage != CHILD_NONE && clock_mono_ms() < end &&
+	while (w->child.stage != CHILD_NONE &&
 	       !child_tick(&w->child, clock_mono_ms())) {
 		struct pollfd wait = { w->child.pidfd, POLLIN, 0 };
 
-		(void)poll(&wait, 1, 10);
+		if (clock_mono_ms() >= end)
+			return false;
+		(void)poll(&wait, 1, CLOSE_STEP_MS);
+	}
+	return true;
+}
+
+void
+preflight_watch_close(struct preflight_watch *w)
+{
+	if (!wait_for_child(w, CLOSE_LOOK_MS)) {
+		child_kill(&w->child, clock_mono_ms());
+		(void)wait_for_child(w, CLOSE_KILL_MS);
 	}
 	close_output(w);
 	json_object_put(w->result);

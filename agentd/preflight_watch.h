@@ -28,7 +28,7 @@ struct preflight_watch {
 /* The first look is due at once.  The options must live on. */
 void preflight_watch_open(struct preflight_watch *w, const struct options *o,
     int64_t now) __attribute__((nonnull));
-/* Kills what is under way. */
+/* What is under way has a second, then it is killed. */
 void preflight_watch_close(struct preflight_watch *w) __attribute__((nonnull));
 
 /* Something of the host may be different: look again now. */

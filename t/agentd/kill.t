@@ -219,8 +219,21 @@ class Recovery(Run):
 class Installer(Run):
     """The same, with the process killed that fetches and unpacks."""
     name = "an installation"
-    kinds = ("fsync", "renameat2")  # the agent itself makes none of them
+    kinds = ("fsync", "renameat2")
     flags = ("-f", "-b", "execve")
+
+    @staticmethod
+    def steps(calls):
+        """Those of the process that moves it into its place: strace counts
+        the calls of each process by themselves."""
+        pid = next(line for kind, _, line in calls
+                   if kind == "renameat2").split()[0]
+        counts, own = collections.Counter(), []
+        for kind, _, line in calls:
+            if line.split()[0] == pid:
+                counts[kind] += 1
+                own.append((kind, counts[kind], line))
+        return own
 
     @staticmethod
     def end_of(kind):
