@@ -171,12 +171,15 @@ take_memory(void)
 		       ? strtol(getenv("PERFSPECT_MIB"), NULL, 10)
 		       : 0;
 
-	for (; mib > 0; mib--) {
-		char *block = malloc(1024 * 1024);
+	/* never given back; volatile, or a compiler may see that nobody
+	 * needs it */
+	static char *volatile block;
 
+	for (; mib > 0; mib--) {
+		block = malloc(1024 * 1024);
 		if (!block)
 			return -1;
-		memset(block, 1, 1024 * 1024); /* never given back */
+		memset(block, 1, 1024 * 1024);
 	}
 	return 0;
 }
