@@ -3,6 +3,7 @@
 #include "agentd/daemon.h"
 #include "agentd/loop.h"
 #include "agentd/options.h"
+#include "agentd/preflight.h"
 #include "agentd/state.h"
 #include "agentd/token.h"
 #include "core/log.h"
@@ -121,6 +122,16 @@ start(struct options *o)
 	return result;
 }
 
+/* For a person: prints what the heartbeats would carry. */
+static int
+print_preflight(const struct options *o)
+{
+	struct preflight_host host;
+
+	preflight_this_host(&host, o);
+	return preflight_print(&host, stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
 static int
 with_options(struct options *o, int argc, char **argv)
 {
@@ -133,6 +144,8 @@ with_options(struct options *o, int argc, char **argv)
 	case OPTIONS_VERSION:
 		(void)puts(PROGRAM " " PACKAGE_VERSION);
 		return EXIT_SUCCESS;
+	case OPTIONS_PREFLIGHT:
+		return print_preflight(o);
 	case OPTIONS_RUN:
 		return start(o);
 	default:

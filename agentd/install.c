@@ -34,8 +34,9 @@ static const struct {
 
 /* --- what to install ----------------------------------------------------- */
 
-const char *
-install_release(const char *machine)
+/* The file of a release for a machine, or NULL. */
+static const char *
+release_file(const char *machine)
 {
 	for (size_t i = 0; i < sizeof releases / sizeof *releases; i++)
 		if (strcmp(releases[i].machine, machine) == 0)
@@ -46,7 +47,7 @@ install_release(const char *machine)
 char *
 install_release_url(const char *machine, struct reason *why)
 {
-	const char *file = install_release(machine);
+	const char *file = release_file(machine);
 
 	if (file)
 		return mem_fmt(RELEASES "%s", file);

@@ -33,12 +33,9 @@ struct install {
 	bool settled; /* the child's result was read */
 };
 
-/* The file of a release for a machine, by its name in uname(2), or NULL. */
-const char *install_release(const char *machine) __attribute__((nonnull));
-
 /*
- * The address of the latest release for such a machine: the caller frees it.
- * NULL and the reason when there is none.
+ * The address of the latest release for a machine, by its name in uname(2):
+ * the caller frees it.  NULL and the reason when there is none.
  */
 char *install_release_url(const char *machine, struct reason *why)
     __attribute__((nonnull, warn_unused_result));

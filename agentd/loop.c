@@ -5,7 +5,9 @@
 #include "agentd/host_settings.h"
 #include "agentd/http.h"
 #include "agentd/limits.h"
+#include "agentd/notify.h"
 #include "agentd/pace.h"
+#include "agentd/preflight_watch.h"
 #include "agentd/queue.h"
 #include "agentd/spool.h"
 #include "agentd/token.h"
@@ -23,13 +25,15 @@
 
 /* With nothing to wait for, look around after this. */
 #define WAIT_MAX_MS 60000
-/* From SIGTERM on: for the runs to end, then for the reports to go out. */
+/* From SIGTERM on: for the runs to end, then for the reports to go out, then
+ * for a last heartbeat. */
 #define END_RUNS_MS 12000
 #define END_REPORTS_MS 4000
+#define END_OFFLINE_MS 2000
 /* Reports that fail are tried again from this base on. */
 #define REPORT_BASE_MS 2000
 
-enum ending { GOING_ON, ENDING_RUNS, ENDING_REPORTS, ENDED };
+enum ending { GOING_ON, ENDING_RUNS, ENDING_REPORTS, ENDING_OFFLINE, ENDED };
 
 struct loop {
 	const struct options *options;
@@ -37,6 +41,8 @@ struct loop {
 	char *token;
 	struct run_env env;
 	struct queue *queue;
+	struct preflight_watch preflight;
+	struct notify notify; /* the service manager */
 	struct spool *spool;
 	CURLM *multi;
 	struct http_post heartbeat, completion;
@@ -49,6 +55,7 @@ struct loop {
 	bool settled;          /* nothing was done since memory was let go */
 	int signals;           /* signalfd */
 	enum ending ending;
+	bool said_offline;  /* the last heartbeat is under way or gone */
 	int64_t give_up_ms; /* in this stage of the ending */
 };
 
@@ -68,7 +75,9 @@ static void
 send_heartbeat(struct loop *l, int64_t now)
 {
 	struct wire_moment moment = { .active = !queue_is_idle(l->queue),
-		.in_hand = queue_in_hand(l->queue) };
+		.offline = l->ending == ENDING_OFFLINE,
+		.in_hand = queue_in_hand(l->queue),
+		.preflight = l->preflight.result };
 	struct json_object *object =
 	    wire_heartbeat(l->options, l->state, &moment);
 	struct reason why;
@@ -77,6 +86,7 @@ send_heartbeat(struct loop *l, int64_t now)
 
 	json_object_put(object);
 	l->news = false;
+	l->said_offline = moment.offline;
 	pace_began(&l->beat, now);
 	if (http_send(&l->heartbeat, l->token, body, room, &why))
 		pace_failed(&l->beat, l->interval_ms, 0, &why, now);
@@ -221,13 +231,23 @@ finish_transfers(struct loop *l, int64_t now)
 	}
 }
 
+/* When the next heartbeat is due; one under way is waited for. */
+static int64_t
+next_beat(const struct loop *l)
+{
+	if (http_is_busy(&l->heartbeat))
+		return INT64_MAX;
+	if (l->ending == GOING_ON)
+		return l->beat.next_ms;
+	return l->ending == ENDING_OFFLINE && !l->said_offline ? 0 : INT64_MAX;
+}
+
 static void
 start_transfers(struct loop *l, int64_t now)
 {
 	if (l->news && l->ending == GOING_ON)
 		pace_hasten(&l->beat, now);
-	if (!http_is_busy(&l->heartbeat) && now >= l->beat.next_ms &&
-	    l->ending == GOING_ON)
+	if (now >= next_beat(l))
 		send_heartbeat(l, now);
 	if (l->reports_waiting && !http_is_busy(&l->completion) &&
 	    now >= l->report_pace.next_ms)
@@ -235,18 +255,21 @@ start_transfers(struct loop *l, int64_t now)
 	spool_step(l->spool, l->token, may_spool(l), now);
 }
 
+static int64_t
+sooner(int64_t one, int64_t other)
+{
+	return one < other ? one : other;
+}
+
 /* The least of the times at which something is due. */
 static int64_t
 next_time(const struct loop *l)
 {
-	int64_t next = queue_next_ms(l->queue);
-	int64_t spool = spool_next_ms(l->spool, may_spool(l));
+	int64_t next = sooner(queue_next_ms(l->queue), next_beat(l));
 
-	if (spool < next)
-		next = spool;
-	if (l->ending == GOING_ON && !http_is_busy(&l->heartbeat) &&
-	    l->beat.next_ms < next)
-		next = l->beat.next_ms;
+	next = sooner(next, spool_next_ms(l->spool, may_spool(l)));
+	next = sooner(next, preflight_watch_next_ms(&l->preflight));
+	next = sooner(next, notify_next_ms(&l->notify));
 	if (l->reports_waiting && !http_is_busy(&l->completion) &&
 	    l->report_pace.next_ms < next)
 		next = l->report_pace.next_ms;
@@ -258,12 +281,13 @@ next_time(const struct loop *l)
 static void
 wait_for_something(struct loop *l)
 {
-	struct curl_waitfd wait[QUEUE_FDS + 1];
-	int fds[QUEUE_FDS + 1];
+	struct curl_waitfd wait[QUEUE_FDS + CHILD_FDS + 1];
+	int fds[QUEUE_FDS + CHILD_FDS + 1];
 	size_t n = queue_fds(l->queue, fds);
 	int64_t ms = next_time(l);
 	int64_t now = clock_mono_ms();
 
+	n += preflight_watch_fds(&l->preflight, fds + n);
 	fds[n++] = l->signals;
 	for (size_t i = 0; i < n; i++)
 		wait[i] = (struct curl_waitfd) { fds[i], CURL_WAIT_POLLIN, 0 };
@@ -298,6 +322,7 @@ begin_end(struct loop *l, int64_t now)
 	if (l->ending != GOING_ON)
 		return;
 	log_info("ending");
+	notify_stopping(&l->notify);
 	l->ending = ENDING_RUNS;
 	l->give_up_ms = now + END_RUNS_MS;
 	queue_stop_all(l->queue, "the agent was stopped", now);
@@ -310,13 +335,17 @@ read_signals(struct loop *l, int64_t now)
 	struct signalfd_siginfo info;
 
 	while (read(l->signals, &info, sizeof info) == (ssize_t)sizeof info)
-		if (info.ssi_signo == SIGHUP)
+		if (info.ssi_signo == SIGHUP) {
+			notify_reloading(&l->notify);
 			reload(l);
-		else
+			notify_ready(&l->notify);
+		} else {
 			begin_end(l, now);
+		}
 }
 
-/* Runs first, then their reports; each for a while only. */
+/* Runs first, then their reports, then that we are gone; each for a while
+ * only. */
 static void
 go_on_ending(struct loop *l, int64_t now)
 {
@@ -328,8 +357,33 @@ go_on_ending(struct loop *l, int64_t now)
 		late = false;
 	}
 	if (l->ending == ENDING_REPORTS &&
-	    (late || !l->reports_waiting || l->report_pace.failures > 0))
+	    (late || !l->reports_waiting || l->report_pace.failures > 0)) {
+		l->ending = ENDING_OFFLINE;
+		l->give_up_ms = now + END_OFFLINE_MS;
+		late = false;
+	}
+	if (l->ending == ENDING_OFFLINE &&
+	    (late || (l->said_offline && !http_is_busy(&l->heartbeat))))
 		l->ending = ENDED;
+}
+
+/* For who asks the service manager about us. */
+static void
+tell_status(struct loop *l)
+{
+	struct reason text;
+
+	if (l->ending != GOING_ON)
+		reason_set(&text, "ending");
+	else if (l->beat.failures)
+		reason_set(&text, "no answer: %s", l->beat.why.text);
+	else if (l->beat.successes == 0)
+		reason_set(&text, "asks %s", l->options->api_server);
+	else
+		reason_set(&text, "%s, %s answers",
+		    queue_is_idle(l->queue) ? "idle" : "active",
+		    l->options->api_server);
+	notify_status(&l->notify, text.text);
 }
 
 static void
@@ -347,8 +401,13 @@ step(struct loop *l)
 		l->news = true;
 		expect_reports(l, now);
 		spool_wake(l->spool);
+		/* a run leaves other things than it found */
+		preflight_watch_ask(&l->preflight, now);
 	}
 	start_transfers(l, now);
+	preflight_watch_tick(&l->preflight, now);
+	notify_tick(&l->notify, now);
+	tell_status(l);
 	if (l->ending != GOING_ON)
 		go_on_ending(l, now);
 }
@@ -444,6 +503,8 @@ open_loop(struct loop *l, struct reason *why)
 	if (!l->spool)
 		return -1;
 	l->queue = queue_new(&l->env);
+	preflight_watch_open(&l->preflight, l->options, clock_mono_ms());
+	notify_open(&l->notify, clock_mono_ms());
 	return 0;
 }
 
@@ -457,6 +518,8 @@ close_loop(struct loop *l)
 	spool_close(l->spool);
 	(void)curl_multi_cleanup(l->multi);
 	queue_free(l->queue);
+	preflight_watch_close(&l->preflight);
+	notify_close(&l->notify);
 	if (l->signals >= 0)
 		close(l->signals);
 	free(l->env.cgroup);
@@ -472,11 +535,14 @@ loop_run(const struct options *o, struct state *state, char *token,
 		.token = token,
 		.env = { .options = o, .token = token, .state = state },
 		.interval_ms = (int64_t)o->heartbeat_interval * 1000,
+		.preflight = { .output = -1 },
+		.notify = { .fd = -1 },
 		.signals = -1 };
 	int result = open_loop(&l, why);
 
 	if (result == 0) {
 		report_cut_off(&l);
+		notify_ready(&l.notify);
 		while (l.ending != ENDED)
 			step(&l);
 		log_info("ended");

@@ -87,7 +87,13 @@ static const struct conf_key keys[] = {
 #define N_KEYS (sizeof keys / sizeof *keys)
 
 /* What getopt_long() returns for flags that are no key of the file. */
-enum { FLAG_KEY = 1, FLAG_CONFIG, FLAG_HELP, FLAG_VERSION };
+enum {
+	FLAG_KEY = 1,
+	FLAG_CONFIG,
+	FLAG_HELP,
+	FLAG_VERSION,
+	FLAG_PREFLIGHT,
+};
 
 const char *
 options_help(void)
@@ -123,10 +129,12 @@ options_help(void)
 	       "  --foreground            stay, and log to standard error\n"
 	       "  --log-file FILE         in place of syslog\n"
 	       "  --pid-file FILE\n"
+	       "  --preflight             print what this host lacks, and "
+	       "end\n"
 	       "  --help, --version\n";
 }
 
-/* One long option for each key, then the three that are only flags. */
+/* One long option for each key, then those that are only flags. */
 static void
 fill_long_options(struct option *to)
 {
@@ -134,6 +142,7 @@ fill_long_options(struct option *to)
 		{ "config", required_argument, NULL, FLAG_CONFIG },
 		{ "help", no_argument, NULL, FLAG_HELP },
 		{ "version", no_argument, NULL, FLAG_VERSION },
+		{ "preflight", no_argument, NULL, FLAG_PREFLIGHT },
 		{ NULL, 0, NULL, 0 },
 	};
 
@@ -147,14 +156,14 @@ fill_long_options(struct option *to)
 
 /*
  * One walk over the flags.  With `apply` the keys are set; without, only
- * the place of the settings file and --help or --version are looked for.
+ * the place of the settings file and what is to be done are looked for.
  */
 static int
 walk(struct options *o, int argc, char **argv, bool apply, const char **config,
     struct reason *why)
 {
-	struct option longs[N_KEYS + 4];
-	int c, at;
+	struct option longs[N_KEYS + 5];
+	int c, at, outcome = OPTIONS_RUN;
 
 	fill_long_options(longs);
 	optind = 0; /* glibc: begin anew, also after an earlier walk */
@@ -171,7 +180,9 @@ walk(struct options *o, int argc, char **argv, bool apply, const char **config,
 			return reason_set(why,
 			    "%s is not a known option: see --help",
 			    argv[optind - 1]);
-		if (c == FLAG_CONFIG)
+		if (c == FLAG_PREFLIGHT)
+			outcome = OPTIONS_PREFLIGHT;
+		else if (c == FLAG_CONFIG)
 			*config = optarg;
 		else if (apply &&
 			 conf_set(keys, N_KEYS, o, longs[at].name,
@@ -181,7 +192,7 @@ walk(struct options *o, int argc, char **argv, bool apply, const char **config,
 	if (optind < argc)
 		return reason_set(
 		    why, "\"%s\" is not an option: see --help", argv[optind]);
-	return OPTIONS_RUN;
+	return outcome;
 }
 
 static void
@@ -281,11 +292,14 @@ check(struct options *o, struct reason *why)
 static void
 set_defaults(struct options *o)
 {
+	const char *state_dir = getenv("STATE_DIRECTORY");
 	char name[NAME_MAX_BYTES + 1] = "";
 
 	(void)gethostname(name, sizeof name - 1);
 	set_default(&o->host_name, *name ? name : "localhost");
-	set_default(&o->state_dir, DEFAULT_STATE_DIR);
+	/* as systemd tells where it made StateDirectory= */
+	set_default(&o->state_dir,
+	    state_dir && *state_dir ? state_dir : DEFAULT_STATE_DIR);
 	set_default(&o->gprofiler_path, "gprofiler");
 	set_default(&o->perfspect_data, DEFAULT_PERFSPECT_DATA);
 	set_default(&o->host_root, "");
@@ -304,7 +318,7 @@ options_parse(struct options *o, int argc, char **argv, struct reason *why)
 		.spool_max_days = SPOOL_DAYS_DEFAULT,
 		.keep_runs_days = KEEP_DAYS_DEFAULT };
 	outcome = walk(o, argc, argv, false, &config, why);
-	if (outcome != OPTIONS_RUN)
+	if (outcome != OPTIONS_RUN && outcome != OPTIONS_PREFLIGHT)
 		return outcome;
 	if (conf_read(keys, N_KEYS, o, config ? config : DEFAULT_CONFIG,
 		!config, why))
@@ -312,7 +326,9 @@ options_parse(struct options *o, int argc, char **argv, struct reason *why)
 	if (walk(o, argc, argv, true, &config, why) < 0)
 		return -1;
 	set_defaults(o);
-	return check(o, why) ? -1 : OPTIONS_RUN;
+	if (outcome == OPTIONS_RUN && check(o, why))
+		return -1;
+	return outcome;
 }
 
 void

@@ -36,9 +36,10 @@ struct options {
 };
 
 enum options_outcome {
-	OPTIONS_RUN,     /* settings are complete */
-	OPTIONS_HELP,    /* --help was given */
-	OPTIONS_VERSION, /* --version was given */
+	OPTIONS_RUN,       /* settings are complete */
+	OPTIONS_HELP,      /* --help was given */
+	OPTIONS_VERSION,   /* --version was given */
+	OPTIONS_PREFLIGHT, /* --preflight was; no server need be set */
 };
 
 /*

@@ -153,8 +153,8 @@ check_space(const struct perfspect_job *job, struct reason *why)
 	    (long long)job->space);
 }
 
-static int
-write_trial(const char *path, struct reason *why)
+int
+perfspect_write_trial(const char *path, struct reason *why)
 {
 	static const char text[] = "#!/bin/sh\nexit 0\n";
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
@@ -178,7 +178,7 @@ check_execution(
 	struct child c;
 	int result = -1;
 
-	if (write_trial(path, why) == 0)
+	if (perfspect_write_trial(path, why) == 0)
 		result = version_ask(&c, path, workspace, TRIAL_MS, why);
 	free(path);
 	if (result || c.status == 0)

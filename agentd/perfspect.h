@@ -55,6 +55,13 @@ int perfspect_look(const char *target, struct perfspect_note *note,
     struct reason *why) __attribute__((nonnull, warn_unused_result));
 
 /*
+ * Writes a program that does nothing to a new file, to try whether files can
+ * be run where it is.  Returns 0, or -1 with the reason.
+ */
+int perfspect_write_trial(const char *path, struct reason *why)
+    __attribute__((nonnull, warn_unused_result));
+
+/*
  * Makes job->target hold a PerfSpect that runs on this machine.  What is
  * there and works is used as it is: with a digest the version that came from
  * that archive, without one the version that was used last.  `workspace` is

@@ -1,32 +1,26 @@
 #include "agentd/procs.h"
 
-#include "core/buf.h"
+#include "core/mem.h"
 
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* A longer environment than this is cut: our entry is near its beginning
- * or the kernel's limit on arguments was raised. */
-#define ENVIRON_MAX (256 * 1024)
-
-/* Reads a file of /proc/PID; "" when the process is gone or not ours. */
-static void
-read_proc(const char *pid, const char *name, struct buf *to)
+void
+procs_read(const char *root, const char *pid, const char *name, struct buf *to)
 {
-	char path[64], block[4096];
+	char *path = mem_fmt("%s/proc/%s/%s", root, pid, name);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char block[4096];
 	ssize_t n;
-	int fd;
 
+	free(path);
 	buf_clear(to);
-	(void)snprintf(path, sizeof path, "/proc/%.12s/%s", pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
 	while (!to->full && (n = read(fd, block, sizeof block)) > 0)
@@ -34,70 +28,121 @@ read_proc(const char *pid, const char *name, struct buf *to)
 	close(fd);
 }
 
+/* Whether the environment has an entry with these n bytes at its beginning;
+ * with the NUL among them it is the whole entry. */
+static bool
+carries(const char *root, const char *pid, const char *entry, size_t n,
+    struct buf *text)
+{
+	const char *at, *end;
+
+	procs_read(root, pid, "environ", text);
+	at = buf_text(text);
+	end = at + text->len;
+	for (; at < end; at += strlen(at) + 1)
+		if (strncmp(at, entry, n) == 0)
+			return true;
+	return false;
+}
+
+bool
+procs_carries(
+    const char *root, const char *pid, const char *beginning, struct buf *text)
+{
+	return carries(root, pid, beginning, strlen(beginning), text);
+}
+
+bool
+procs_each(const char *root, bool (*see)(void *context, const char *pid),
+    void *context)
+{
+	char *path = mem_fmt("%s/proc", root);
+	DIR *dir = opendir(path);
+	struct dirent *e;
+
+	free(path);
+	if (!dir)
+		return false;
+	while ((e = readdir(dir)))
+		if (isdigit((unsigned char)*e->d_name) &&
+		    !see(context, e->d_name))
+			break;
+	(void)closedir(dir);
+	return true;
+}
+
 /*
  * State and session of `PID (NAME) STATE PPID PGRP SESSION ...`, where NAME
  * may hold spaces and parentheses.
  */
 static bool
-read_stat(const char *pid, struct buf *text, char *state, long *session)
+read_stat(const char *root, const char *pid, struct buf *text, char *state,
+    long *session)
 {
 	const char *after;
 	long parent, group;
 
-	read_proc(pid, "stat", text);
+	procs_read(root, pid, "stat", text);
 	after = strrchr(buf_text(text), ')');
 	return after && sscanf(after, ") %c %ld %ld %ld", state, &parent,
 			    &group, session) == 4;
 }
 
-static bool
-carries(const char *pid, struct buf *text, const char *entry)
+bool
+procs_is_alive(const char *root, const char *pid, struct buf *text)
 {
-	const char *at, *end;
+	char state;
+	long session;
 
-	read_proc(pid, "environ", text);
-	at = buf_text(text);
-	end = at + text->len;
-	for (; at < end; at += strlen(at) + 1)
-		if (strcmp(at, entry) == 0)
-			return true;
-	return false;
+	return read_stat(root, pid, text, &state, &session) && state != 'Z' &&
+	       state != 'X';
+}
+
+struct hunt {
+	pid_t session;
+	const char *entry;
+	int sig, found;
+	struct buf text;
+};
+
+static bool
+belongs(struct hunt *h, const char *pid)
+{
+	char state;
+	long session;
+
+	if (!read_stat("", pid, &h->text, &state, &session) || state == 'Z' ||
+	    state == 'X')
+		return false;
+	if (h->session > 0 && session == (long)h->session)
+		return true;
+	return h->entry &&
+	       carries("", pid, h->entry, strlen(h->entry) + 1, &h->text);
 }
 
 static bool
-belongs(const char *pid, pid_t session, const char *entry, struct buf *text)
+see_for_signal(void *context, const char *name)
 {
-	char state;
-	long its_session;
+	pid_t pid = (pid_t)strtol(name, NULL, 10);
+	struct hunt *h = context;
 
-	if (!read_stat(pid, text, &state, &its_session) || state == 'Z' ||
-	    state == 'X')
-		return false;
-	if (session > 0 && its_session == (long)session)
+	if (pid == getpid() || !belongs(h, name))
 		return true;
-	return entry && carries(pid, text, entry);
+	h->found++;
+	if (h->sig)
+		(void)kill(pid, h->sig);
+	return true;
 }
 
 int
 procs_signal(pid_t session, const char *entry, int sig)
 {
-	struct buf text = BUF_INIT(ENVIRON_MAX);
-	DIR *dir = opendir("/proc");
-	struct dirent *e;
-	int n = 0;
+	struct hunt h = { .session = session,
+		.entry = entry,
+		.sig = sig,
+		.text = BUF_INIT(PROCS_FILE_MAX) };
 
-	while (dir && (e = readdir(dir))) {
-		pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
-
-		if (!isdigit((unsigned char)*e->d_name) || pid == getpid() ||
-		    !belongs(e->d_name, session, entry, &text))
-			continue;
-		n++;
-		if (sig)
-			(void)kill(pid, sig);
-	}
-	if (dir)
-		(void)closedir(dir);
-	buf_free(&text);
-	return n;
+	(void)procs_each("", see_for_signal, &h);
+	buf_free(&h.text);
+	return h.found;
 }

@@ -140,7 +140,8 @@ static const char *const sql[STATEMENT__MAX] = {
 			"  WHERE f.command_id = r.command_id) AS n FROM runs r"
 			" WHERE collected AND (ended_ms < ?2"
 			"  OR (n = 0 AND ended_ms < ?1)"
-			"  OR (SELECT sum(bytes) FROM runs) > ?3)"
+			"  OR ((SELECT sum(bytes) FROM runs) > ?3"
+			"   AND (n = 0 OR (SELECT count(*) FROM runs) > 1)))"
 			" ORDER BY n > 0, ended_ms LIMIT 1",
 	[UNFINISHED] = "SELECT command_id, received_ms FROM commands"
 		       " WHERE phase <> 'done' ORDER BY number LIMIT 1",

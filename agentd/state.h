@@ -111,7 +111,9 @@ struct state_bounds {
 	int64_t
 	    delivered_ms;  /* that have nothing to deliver: as old as this */
 	int64_t oldest_ms; /* all others */
-	int64_t bytes;     /* of all together */
+	int64_t
+	    bytes; /* of all together; one run alone may have more, until it
+			   is delivered */
 };
 
 /*

@@ -88,13 +88,19 @@ wire_heartbeat(const struct options *o, struct state *state,
 	clock_format(clock_now_ms(), now);
 	add_host(to, o, state);
 	add(to, "timestamp", now);
-	add(to, "status", moment->active ? "active" : "idle");
+	add(to, "status",
+	    moment->offline  ? "offline"
+	    : moment->active ? "active"
+			     : "idle");
 	json_object_object_add(to, "last_command_id",
 	    json_object_get(json_object_array_get_idx(received, 0)));
 	json_object_object_add(to, "received_command_ids", received);
 	json_object_object_add(
 	    to, "executed_command_ids", state_ids(state, true));
 	json_object_object_add(to, "commands", moment->in_hand);
+	if (moment->preflight)
+		json_object_object_add(
+		    to, "preflight", json_object_get(moment->preflight));
 	return to;
 }
 

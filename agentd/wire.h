@@ -19,8 +19,12 @@
 
 /* What a heartbeat says of this moment. */
 struct wire_moment {
-	bool active;                 /* something runs */
-	struct json_object *in_hand; /* [{command_id, state}], taken */
+	bool active;  /* something runs */
+	bool offline; /* the last heartbeat of an agent */
+	/* [{command_id, state}], taken */
+	struct json_object *in_hand;
+	/* [{check, outcome, text}], borrowed, or NULL: not known yet */
+	struct json_object *preflight;
 };
 
 /*

@@ -41,14 +41,6 @@ def running(pid_file):
         return int(f.read())
 
 
-def gone(pid):
-    try:
-        with open("/proc/%d/stat" % pid) as f:
-            return f.read().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
-
-
 def daemon(server, host):
     pid_file = os.path.join(host.root, "pid")
     log = os.path.join(host.root, "agent.log")
@@ -84,40 +76,94 @@ def daemon(server, host):
     ok(not os.path.exists(pid_file), "with its pid file")
 
 
+class Script:
+    """The init script with a defaults file of its own."""
+
+    def __init__(self, host, name):
+        self.path = os.path.join(TOP_BUILDDIR,
+                                 "agentd/init/conspect-agentd.init")
+        self.pid_file = os.path.join(host.root, name)
+        defaults = os.path.join(host.root, name + ".default")
+        host.write(defaults, "DAEMON='%s'\nPIDFILE='%s'\nOPTIONS='%s'\n" % (
+            AGENT, self.pid_file, " ".join(host.command(
+                "--log-file", host.root + "/agent.log")[1:])), 0o600)
+        self.env = dict(host.env, CONSPECT_AGENTD_DEFAULTS=defaults)
+
+    def __call__(self, word):
+        return call("sh", self.path, word, env=self.env)
+
+    def pid(self):
+        return running(self.pid_file)
+
+
 def init_script(server, host):
-    script = os.path.join(TOP_BUILDDIR, "agentd/init/conspect-agentd.init")
-    pid_file = os.path.join(host.root, "pid")
-    defaults = os.path.join(host.root, "default")
-    host.write(defaults, "DAEMON='%s'\nPIDFILE='%s'\nOPTIONS='%s'\n" % (
-        AGENT, pid_file, " ".join(
-            host.command("--log-file", host.root + "/agent.log")[1:])), 0o600)
-    env = dict(host.env, CONSPECT_AGENTD_DEFAULTS=defaults)
-    equal(call("sh", script, "status", env=env),
-          (3, "conspect-agentd is not running\n"), "status before: 3")
-    equal(call("sh", script, "start", env=env), (0, ""), "start")
-    pid = running(pid_file)
-    equal(call("sh", script, "status", env=env),
-          (0, "conspect-agentd is running\n"), "status: 0")
-    equal(call("sh", script, "start", env=env), (0, ""), "start again")
-    equal(running(pid_file), pid, "leaves it alone")
+    script = Script(host, "pid")
+    equal(script("status"), (3, "conspect-agentd is not running\n"),
+          "status before: 3")
+    equal(script("reload")[0], 1, "nothing to reload: 1")
+    equal(script("start"), (0, ""), "start")
+    pid = script.pid()
+    equal(script("status"), (0, "conspect-agentd is running\n"),
+          "status: 0")
+    equal(script("start"), (0, ""), "start again")
+    equal(script.pid(), pid, "leaves it alone")
     until(lambda: server.beats, "a heartbeat")
-    equal(call("sh", script, "restart", env=env)[0], 0, "restart")
+    equal(script("restart")[0], 0, "restart")
     # a sanitizer looks for leaks after the agent's last step
     until(lambda: gone(pid), "the old one ends")
     ok(True, "ends the old one")
-    pid = running(pid_file)
-    equal(call("sh", script, "reload", env=env)[0], 0, "reload")
-    equal(call("sh", script, "stop", env=env), (0, ""), "stop")
+    pid = script.pid()
+    host.write(host.token, "another-token-42\n", 0o600)
+    equal(script("reload")[0], 0, "reload")
+    until(lambda: server.headers_seen[-1]["Authorization"]
+          == "Bearer another-token-42", "the new token")
+    equal(script.pid(), pid, "leaves it alone, but for its token")
+    equal(script("stop"), (0, ""), "stop")
     until(lambda: gone(pid), "it ends")
-    ok(True, "ends it")
-    equal(call("sh", script, "status", env=env)[0], 3, "status after: 3")
-    equal(call("sh", script, "stop", env=env), (0, ""), "stop again")
-    equal(call("sh", script, "dance", env=env)[0], 2, "what is unknown: 2")
+    equal(server.beats[-1]["status"], "offline", "ends it in order")
+    equal(script("status")[0], 3, "status after: 3")
+    equal(script("stop"), (0, ""), "stop again")
+    equal(script("dance")[0], 2, "what is unknown: 2")
 
 
-for test in command_line, daemon:
-    run(test)
+def init_script_and_others(server, host):
+    """What a crash, a reused number and a second agent make of it."""
+    script = Script(host, "pid")
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    host.write(script.pid_file, "%d\n" % ended.pid, 0o644)
+    equal(script("status"), (1, "conspect-agentd is not running, but %s is "
+                             "there\n" % script.pid_file),
+          "a process id file that a crash left: status 1")
+    equal(script("start"), (0, ""), "is no hindrance to a start")
+    pid = script.pid()
+    ok(pid != ended.pid and not gone(pid), "which writes its own")
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: gone(pid), "kill -9")
+
+    # its number is another program's by now: ours
+    host.write(script.pid_file, "%d\n" % os.getpid(), 0o644)
+    equal(script("stop")[0], 0, "another program of that number")
+    ok(not os.path.exists(script.pid_file), "is not ended by a stop")
+    host.write(script.pid_file, "%d\n" % os.getpid(), 0o644)
+    equal(script("start"), (0, ""), "nor is it an agent that runs")
+    pid = script.pid()
+
+    other = Script(host, "other.pid")
+    status, text = other("start")
+    equal(status, 1, "a second agent, with another process id file")
+    contains(text, "another agent runs with the state directory "
+             + host.state, "but the same state, is refused")
+    equal(other("status")[0], 3, "it is not there")
+    equal((script("status")[0], script.pid()), (0, pid),
+          "and the first one is")
+    equal(script("stop"), (0, ""), "stop")
+    until(lambda: gone(pid), "it ends")
+
+
+tests = [command_line, daemon]
 # start-stop-daemon knows the agent by its program, which is valgrind there
 if not os.environ.get("CONSPECT_VALGRIND"):
-    run(init_script)
+    tests += [init_script, init_script_and_others]
+run_at_once(*tests)
 done()

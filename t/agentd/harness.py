@@ -78,6 +78,15 @@ def until(condition, what, deadline=DEADLINE):
     done()
 
 
+def gone(pid):
+    """Whether a process has ended; a zombie has."""
+    try:
+        with open("/proc/%d/stat" % pid) as f:
+            return f.read().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64

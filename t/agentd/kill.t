@@ -233,12 +233,25 @@ class Installer(Run):
     """The same, with the process killed that fetches and unpacks: the agent
     lives on."""
     name = "an installation"
-    kinds = ("fsync", "renameat2")  # the agent itself makes none of them
+    kinds = ("fsync", "renameat2")
     flags = ("-f", "-b", "execve")
 
     @staticmethod
+    def steps(calls):
+        """Those of the process that moves it into its place: strace counts
+        the calls of each process by themselves."""
+        pid = next(line for kind, _, line in calls
+                   if kind == "renameat2").split()[0]
+        counts, own = collections.Counter(), []
+        for kind, _, line in calls:
+            if line.split()[0] == pid:
+                counts[kind] += 1
+                own.append((kind, counts[kind], line))
+        return own
+
+    @staticmethod
     def end_of(kind):
-        return ("failed", "completed")  # where the step did not come
+        return ("failed",)
 
 
 class Download(Run):
@@ -292,15 +305,18 @@ def points(story):
 # --- what must be --------------------------------------------------------
 
 def check_perfspect(life):
-    """Each version that is installed is whole, or none is."""
-    versions = life.host.tmp + "/perfspect/versions"
-    if not os.path.lexists(versions):
-        return
-    for name in os.listdir(versions):
-        need(name == DIGEST, "a version of this archive", name)
-        with open(os.path.join(versions, name, "perfspect"), "rb") as f, \
+    """What is installed is whole, or nothing is."""
+    target = life.host.tmp + "/perfspect"
+    versions = target + "/versions"
+    there = os.listdir(versions) if os.path.lexists(versions) else []
+    for name in there:
+        with open("%s/%s/perfspect" % (versions, name), "rb") as f, \
                 open(PERFSPECT, "rb") as g:
-            need(f.read() == g.read(), "the program is whole")
+            need(name == DIGEST and f.read() == g.read(),
+                 "what is under a digest is whole", there)
+    if os.path.lexists(target + "/perfspect"):
+        need(os.readlink(target + "/perfspect") ==
+             "versions/%s/perfspect" % DIGEST, "the link leads to it", there)
 
 
 def check_command(life, kind, command, memory, before):

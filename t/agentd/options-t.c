@@ -59,6 +59,7 @@ START_TEST(defaults_are_the_documented_ones)
 {
 	char name[256] = "";
 
+	(void)unsetenv("STATE_DIRECTORY");
 	write_file("");
 	ck_assert_int_eq(PARSE(REQUIRED, "--config", file), OPTIONS_RUN);
 	(void)gethostname(name, sizeof name - 1);
@@ -75,6 +76,7 @@ START_TEST(defaults_are_the_documented_ones)
 	ck_assert(!o.foreground);
 	ck_assert_ptr_null(o.server_host);
 	ck_assert_ptr_null(o.log_file);
+	ck_assert_str_eq(o.host_root, "");
 }
 END_TEST
 
@@ -173,6 +175,43 @@ START_TEST(help_and_version_need_nothing_else)
 }
 END_TEST
 
+START_TEST(preflight_needs_no_server)
+{
+	write_file("host-root = /host\nstate-dir = /s\n");
+	ck_assert_int_eq(
+	    PARSE("--preflight", "--config", file, "--gprofiler-path", "/g"),
+	    OPTIONS_PREFLIGHT);
+	ck_assert_str_eq(o.host_root, "/host");
+	ck_assert_str_eq(o.state_dir, "/s");
+	ck_assert_str_eq(o.gprofiler_path, "/g");
+	options_free(&o);
+	FAULT(
+	    "--foo is not a known option: see --help", "--preflight", "--foo");
+	FAULT("/nonexistent/c: No such file or directory", "--preflight",
+	    "--config", "/nonexistent/c");
+}
+END_TEST
+
+START_TEST(systemd_tells_the_state_directory)
+{
+	write_file("");
+	ck_assert_int_eq(setenv("STATE_DIRECTORY", "/var/lib/x", 1), 0);
+	ck_assert_int_eq(PARSE(REQUIRED, "--config", file), OPTIONS_RUN);
+	ck_assert_str_eq(o.state_dir, "/var/lib/x");
+	options_free(&o);
+	/* but what was set is not changed by it */
+	write_file("state-dir = /mine\n");
+	ck_assert_int_eq(PARSE(REQUIRED, "--config", file), OPTIONS_RUN);
+	ck_assert_str_eq(o.state_dir, "/mine");
+	options_free(&o);
+	write_file("");
+	ck_assert_int_eq(setenv("STATE_DIRECTORY", "", 1), 0);
+	ck_assert_int_eq(PARSE(REQUIRED, "--config", file), OPTIONS_RUN);
+	ck_assert_str_eq(o.state_dir, LOCALSTATEDIR "/lib/conspect-agent");
+	ck_assert_int_eq(unsetenv("STATE_DIRECTORY"), 0);
+}
+END_TEST
+
 static const char *
 token_fault(const char *text, size_t n, mode_t mode)
 {
@@ -247,7 +286,8 @@ main(void)
 		the_command_line_wins_over_the_file,
 		faults_in_the_file_have_their_place,
 		faults_on_the_command_line_are_named,
-		help_and_version_need_nothing_else, a_token_is_read_and_masked,
+		help_and_version_need_nothing_else, preflight_needs_no_server,
+		systemd_tells_the_state_directory, a_token_is_read_and_masked,
 		an_unsafe_token_file_is_refused,
 		another_users_token_file_is_refused };
 

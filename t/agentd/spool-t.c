@@ -304,6 +304,23 @@ START_TEST(what_was_delivered_goes_before_what_was_not)
 }
 END_TEST
 
+/* It takes the room already: that it is delivered is what it is for. */
+START_TEST(one_large_run_stays_until_it_is_delivered)
+{
+	left(ONE, 300, 400 * KIB);
+	left(TWO, 200, 1400 * KIB);
+	begin();
+	settle();
+	ck_assert(!is_there(ONE));
+	ck_assert(is_there(TWO));
+	ck_assert_int_eq(sql("SELECT count(*) FROM results"), 1);
+	(void)sql("DELETE FROM results");
+	spool_wake(spool);
+	settle();
+	ck_assert(!is_there(TWO));
+}
+END_TEST
+
 START_TEST(exactly_as_much_as_may_be_stays)
 {
 	left(ONE, 300, 512 * KIB);
@@ -380,6 +397,7 @@ main(void)
 		a_state_of_before_keeps_what_it_has,
 		too_much_loses_the_oldest_run,
 		what_was_delivered_goes_before_what_was_not,
+		one_large_run_stays_until_it_is_delivered,
 		exactly_as_much_as_may_be_stays,
 		age_ends_what_is_not_delivered, what_is_delivered_goes_sooner,
 		reports_are_bounded_by_number, reports_are_bounded_by_age };

@@ -220,7 +220,8 @@ START_TEST(a_heartbeat_is_whole_at_each_address)
 	char *directory = suite_directory();
 	char host[] = "db01", service[] = "web";
 	struct options o = { .host_name = host, .service_name = service };
-	struct wire_moment moment = { true, json_object_new_array() };
+	struct wire_moment moment = { .active = true,
+		.in_hand = json_object_new_array() };
 	struct json_object *beat, *read;
 	struct json_fault fault;
 	struct state *s;
@@ -249,6 +250,34 @@ START_TEST(a_heartbeat_is_whole_at_each_address)
 	}
 	json_object_put(beat);
 	free(text);
+	state_close(s);
+	suite_remove(directory);
+}
+END_TEST
+
+START_TEST(a_heartbeat_carries_what_is_known_of_the_host)
+{
+	char *directory = suite_directory();
+	char host[] = "db01", service[] = "web";
+	struct options o = { .host_name = host, .service_name = service };
+	struct wire_moment moment = { .active = true,
+		.offline = true,
+		.in_hand = json_object_new_array() };
+	struct json_object *beat;
+	struct state *s;
+
+	ck_assert_int_eq(state_open(directory, &s, &why), 0);
+	beat = wire_heartbeat(&o, s, &moment);
+	ck_assert_str_eq(json_member_text(beat, "status"), "offline");
+	ck_assert(!json_object_object_get_ex(beat, "preflight", NULL));
+	json_object_put(beat);
+	moment.in_hand = json_object_new_array();
+	moment.preflight = json_object_new_array();
+	beat = wire_heartbeat(&o, s, &moment);
+	ck_assert_ptr_eq(json_member(beat, "preflight"), moment.preflight);
+	json_object_put(beat);
+	/* which is still ours */
+	ck_assert_int_eq(json_object_put(moment.preflight), 1);
 	state_close(s);
 	suite_remove(directory);
 }
@@ -309,6 +338,7 @@ main(void)
 		an_interval_is_held_to_bounds, what_is_no_reply_is_refused,
 		verdicts_are_told_apart, a_report_is_whole,
 		a_heartbeat_is_whole_at_each_address,
+		a_heartbeat_carries_what_is_known_of_the_host,
 		failures_are_logged_once_and_spread_out,
 		retry_after_and_haste_are_honoured };
 

@@ -301,6 +301,27 @@ check_skew() {
 	is "$STATUS" 200 'and it is sorted all the same'
 }
 
+check_offline() {
+	beat web gone 10.2.0.5 '"agent_id": "A", "preflight": [
+		{"check": "pmu", "outcome": "problem", "text": "no <PMU>"}]'
+	is "$(detail gone active) $(detail gone preflight)" \
+		'1 [{"check":"pmu","outcome":"problem","text":"no <PMU>"}]' \
+		'what an agent found out is shown'
+	start web gone
+	beat web gone 10.2.0.5 '"agent_id": "A", "status": "offline"'
+	is "$(json '$.profiling_command')" null \
+		'an agent that ends is handed out nothing'
+	is "$(detail gone active) $(detail gone command_status)" '0 pending' \
+		'its host is silent at once, and what waits goes on waiting'
+	hosts 'activity=silent&hostname=gone'
+	is "$(names)" gone 'and is found as such'
+	like "$(detail gone preflight)" 'no <PMU>' 'what it found out stays'
+	beat web gone 10.2.0.5 '"agent_id": "A", "status": "idle"'
+	is "$(json '$.profiling_command.command_type')" '"start"' \
+		'when it is back it gets it'
+	is "$(detail gone active)" 1 'and is active'
+}
+
 cgi_database
 add_user ada operator
 add_user val viewer
@@ -316,5 +337,6 @@ check_members
 check_reasons
 check_conflict
 check_skew
+check_offline
 replies_are_safe
 done_testing

@@ -121,8 +121,7 @@ run_with_perfspect() {
 	ok 'the profiler was told to collect hardware metrics' \
 		grep -qx -e '--enable-hw-metrics-collection' "$dir/argv"
 	ok 'and where PerfSpect is' \
-		grep -qxF -e "--perfspect-path=${tool%/*}/$(readlink "$tool")" \
-		"$dir/argv"
+		grep -qxF -e "--perfspect-path=$(readlink -f "$tool")" "$dir/argv"
 	ok 'PerfSpect left its metrics' \
 		test -n "$(ls "$dir/perfspect_data"/*_metrics_summary.csv)"
 }
