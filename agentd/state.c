@@ -21,6 +21,9 @@
  * seen the id, so ten times what a heartbeat carries is far more than enough.
  */
 #define KEEP_COMMANDS "10000"
+/* KiB of its pages in memory, as SQLite wants it.  Its default is 2 MiB, which
+ * the agent would come to hold in the course of its life. */
+#define CACHE_SIZE "-256"
 /* The lock is ours alone: whoever reads the file by hand is soon gone. */
 #define BUSY_MS 5000
 
@@ -344,7 +347,8 @@ open_file(struct state *s, const char *directory, struct reason *why)
 	}
 	free(path);
 	(void)sqlite3_busy_timeout(s->db, BUSY_MS);
-	if (execute(s, "PRAGMA journal_mode = WAL;"
+	if (execute(s, "PRAGMA cache_size = " CACHE_SIZE ";"
+		       "PRAGMA journal_mode = WAL;"
 		       "PRAGMA synchronous = FULL;"
 		       "PRAGMA journal_size_limit = 1048576"))
 		return reason_set(

@@ -205,6 +205,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """A result file."""
         server = self.server
         body = self.rfile.read(int(self.headers["Content-Length"]))
+        if len(body) < int(self.headers["Content-Length"]):
+            return  # who sent it was killed
         address = urllib.parse.urlsplit(self.path)
         *place, command, name = address.path.split("/")
         name = urllib.parse.unquote(name)
