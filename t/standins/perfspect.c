@@ -171,11 +171,11 @@ take_memory(void)
 		       ? strtol(getenv("PERFSPECT_MIB"), NULL, 10)
 		       : 0;
 
-	/* never given back; volatile, or a compiler may see that nobody
-	 * needs it */
-	static char *volatile block;
-
 	for (; mib > 0; mib--) {
+		/* never given back; volatile, or a compiler may see that
+		 * nobody needs it */
+		static char *volatile block;
+
 		block = malloc(1024 * 1024);
 		if (!block)
 			return -1;
