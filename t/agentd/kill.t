@@ -331,8 +331,10 @@ def check_command(life, kind, command, memory, before):
     status = json.loads(heard[0])["status"]
     error = json.loads(heard[0])["error_message"]
     need(len(set(heard)) == 1, "a report sent again is the same", heard)
+    # one that was on its way when the agent was killed may have been heard
+    # after `before` was looked at
     expected = len(before) + (1 if kept or phase != "done" else 0)
-    need(len(heard) == expected, "reports, of %d" % expected, heard)
+    need(0 <= len(heard) - expected <= 1, "reports, of %d" % expected, heard)
     if kept:
         need(heard[0] == kept, "the report is the one kept", heard)
     if phase not in (None, "done"):
