@@ -52,7 +52,6 @@ struct loop {
 	bool reports_waiting;  /* the state may hold some */
 	bool report_refused;   /* the last one, by an answer of 4xx */
 	bool news;             /* since the heartbeat under way was made */
-	bool settled;          /* nothing was done since memory was let go */
 	int signals;           /* signalfd */
 	enum ending ending;
 	bool said_offline;  /* the last heartbeat is under way or gone */
@@ -109,7 +108,6 @@ take_command(struct loop *l, struct command *c, int64_t now)
 	    c->kind == COMMAND_STOP ? "stop" : "start");
 	queue_take(l->queue, c, now);
 	l->news = true;
-	l->settled = false;
 	expect_reports(l, now);
 }
 
@@ -129,14 +127,13 @@ read_heartbeat_reply(struct loop *l, int64_t now, struct reason *why)
 	return 0;
 }
 
-/* An agent at rest is a small one. */
+/* An agent at rest is a small one: what a heartbeat needs comes back with the
+ * next one. */
 static void
 settle(struct loop *l)
 {
-	if (l->settled || !queue_is_idle(l->queue) || l->reports_waiting)
-		return;
-	footprint_reduce();
-	l->settled = true;
+	if (queue_is_idle(l->queue) && !l->reports_waiting)
+		footprint_reduce();
 }
 
 static void
