@@ -28,14 +28,7 @@ set_value(const char *name, const char *value)
 static void
 expect_value(const char *name, const char *want)
 {
-	char *path = mem_fmt("%s%s", host, name), text[32] = "";
-	FILE *f = fopen(path, "re");
-
-	ck_assert_ptr_nonnull(f);
-	text[fread(text, 1, sizeof text - 1, f)] = '\0';
-	(void)fclose(f);
-	ck_assert_str_eq(text, want);
-	free(path);
+	suite_expect(host, name, want);
 }
 
 static void

@@ -137,8 +137,11 @@ class Life:
 
     def kill(self):
         pid = self.agent()
-        if pid:
-            os.kill(pid, signal.SIGKILL)
+        try:
+            if pid:
+                os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # the step came after all
         self.host.process.wait(DEADLINE)
 
     def started(self, command):

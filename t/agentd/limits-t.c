@@ -50,14 +50,7 @@ make_file(const char *name)
 static void
 expect_file(const char *name, const char *want)
 {
-	char *path = mem_fmt("%s/%s", directory, name), text[256] = "";
-	FILE *f = fopen(path, "re");
-
-	ck_assert_ptr_nonnull(f);
-	text[fread(text, 1, sizeof text - 1, f)] = '\0';
-	(void)fclose(f);
-	ck_assert_str_eq(text, want);
-	free(path);
+	suite_expect(directory, name, want);
 }
 
 static void

@@ -46,17 +46,7 @@ make_file(const char *directory, const char *name, const char *text, int mode)
 static void
 expect_file(const char *name, const char *want)
 {
-	char *path = mem_fmt("%s/%s", results, name), text[256] = "";
-	FILE *f = fopen(path, "re");
-
-	if (f) {
-		text[fread(text, 1, sizeof text - 1, f)] = '\0';
-		(void)fclose(f);
-	}
-	ck_assert_msg((f != NULL) == (want != NULL), "%s is%s there", name,
-	    f ? "" : " not");
-	ck_assert_str_eq(text, want ? want : "");
-	free(path);
+	suite_expect(results, name, want);
 }
 
 static void

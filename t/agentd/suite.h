@@ -71,6 +71,24 @@ suite_write(const char *path, const void *bytes, size_t n, mode_t mode)
 	ck_assert_int_eq(chmod(path, mode), 0);
 }
 
+/* Asserts what DIRECTORY/NAME holds, up to 255 bytes; NULL: it is not
+ * there. */
+static inline void
+suite_expect(const char *directory, const char *name, const char *want)
+{
+	char *path = mem_fmt("%s/%s", directory, name), text[256] = "";
+	FILE *f = fopen(path, "re");
+
+	if (f) {
+		text[fread(text, 1, sizeof text - 1, f)] = '\0';
+		(void)fclose(f);
+	}
+	ck_assert_msg((f != NULL) == (want != NULL), "%s is%s there", path,
+	    f ? "" : " not");
+	ck_assert_str_eq(text, want ? want : "");
+	free(path);
+}
+
 #define SUITE_N(tests) (sizeof(tests) / sizeof *(tests))
 
 #endif

@@ -21,6 +21,7 @@ static void
 tear_down(void)
 {
 	free(token);
+	token = NULL; /* the next test may be in the same process */
 	free(path);
 	suite_remove(directory);
 }
@@ -32,6 +33,7 @@ read_it(void)
 	static char *after;
 
 	free(after);
+	after = NULL;
 	free(token);
 	token = NULL;
 	why.text[0] = '\0';
