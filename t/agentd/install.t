@@ -155,6 +155,7 @@ def downloads(server, host):
         closed = s.getsockname()[1]
     redirected = "%s/elsewhere" % url
     server.files["/elsewhere"] = page(404, {}, HTML)
+    server.files["/at-another"] = GOOD
     server.files["/big"] = page(200, {}, b"\x1f\x8b" + b"\0" * 200000)
     # name, content, settings, part of the reason or None, times asked for
     cases = [
@@ -166,7 +167,7 @@ def downloads(server, host):
          page(200, {"Content-Encoding": "gzip"}, GOOD), {}, None, 1),
         ("the magic in two pieces", chunked(GOOD, 1), {}, None, 1),
         ("slow but steady", trickle(GOOD, 12, 0.25), {"stall": "2"}, None, 1),
-        ("to another host", redirect(local + "/plain"), {}, None, 1),
+        ("to another host", redirect(local + "/at-another"), {}, None, 1),
         ("ten redirects", chain(server, "/ten", 10), {}, None, 1),
         ("eleven redirects", chain(server, "/eleven", 11), {},
          "Maximum (10) redirects followed", 1),
