@@ -1,6 +1,8 @@
 /* conspectctl show request|command|host: history for a person */
 #include "ctl.h"
 
+#include "core/buf.h"
+#include "core/json.h"
 #include "store/history.h"
 
 #include <inttypes.h>
@@ -100,6 +102,32 @@ print_command(void *context, const struct command_record *c)
 	return true;
 }
 
+/* A line for each check: its name, and what is not well by its word. */
+static void
+print_findings(const char *preflight)
+{
+	struct json_fault fault;
+	struct json_object *list;
+
+	if (!preflight ||
+	    json_read(preflight, strlen(preflight), &list, &fault))
+		return;
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		struct json_object *one = json_object_array_get_idx(list, i);
+		const char *outcome = json_member_text(one, "outcome");
+		struct buf label = BUF_INIT(200), text = BUF_INIT(2000);
+
+		buf_fmt(&label, "  %s ", json_member_text(one, "check"));
+		if (strcmp(outcome, "ok") != 0)
+			buf_fmt(&text, "%s: ", outcome);
+		buf_str(&text, json_member_text(one, "text"));
+		line(buf_text(&label), buf_text(&text));
+		buf_free(&label);
+		buf_free(&text);
+	}
+	json_object_put(list);
+}
+
 static bool
 print_host(void *context, const struct host *h)
 {
@@ -111,10 +139,10 @@ print_host(void *context, const struct host *h)
 	line("  agent", h->agent_version);
 	line("  last seen", h->last_seen);
 	line("  active", h->active ? "yes" : "no");
-	line("  preflight", h->preflight);
 	line("  conflict",
 	    h->conflict ? "two agents report with this name" : NULL);
 	number("  clock ahead", h->clock_skew_ms, " ms");
+	print_findings(h->preflight);
 	return true;
 }
 

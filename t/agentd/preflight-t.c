@@ -532,7 +532,7 @@ START_TEST(a_real_directory_that_allows_no_execution)
 	host.run_file = real.run_file;
 	expect("tmpdir", PREFLIGHT_OK, "can write and run files there");
 	if (unshare(CLONE_NEWNS) ||
-	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) ||
 	    mount("none", host.tmp_dir, "tmpfs", MS_NOEXEC, "size=1m"))
 		return; /* not root: the function above had its say */
 	/* valgrind, which runs the file itself, has another word for it */
@@ -542,7 +542,7 @@ START_TEST(a_real_directory_that_allows_no_execution)
 		: "ROOT/tmp: user 0 cannot run a file there: Permission "
 		  "denied (is it mounted noexec?)");
 	ck_assert_int_eq(
-	    mount("none", host.tmp_dir, NULL, MS_REMOUNT | MS_RDONLY, NULL),
+	    mount("none", host.tmp_dir, "none", MS_REMOUNT | MS_RDONLY, NULL),
 	    0);
 	expect("tmpdir", PREFLIGHT_PROBLEM,
 	    "temporary directory ROOT/tmp, as user 0: Read-only file system");
