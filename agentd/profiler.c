@@ -126,7 +126,8 @@ in_directory(const struct profiler *p, const char *name)
 	return mem_fmt("%s/%s", p->directory, name);
 }
 
-/* gProfiler itself has no way to pass PerfSpect's flags on. */
+/* gProfiler itself has no way to pass PerfSpect's flags on; a program that
+ * does is where programs can be run. */
 static char *
 perfspect_for_gprofiler(
     const struct profiler *p, const char *perfspect, struct reason *why)
@@ -136,7 +137,7 @@ perfspect_for_gprofiler(
 
 	if (!s->perfspect_args)
 		return mem_copy(perfspect);
-	wrapper = in_directory(p, "perfspect");
+	wrapper = mem_fmt("%s/perfspect", p->tempdir);
 	if (metrics_write_wrapper(wrapper, perfspect, s, why) == 0)
 		return wrapper;
 	free(wrapper);
@@ -285,10 +286,11 @@ profiler_start(struct profiler *p, long seconds, const char *perfspect,
 
 /* --- after a part -------------------------------------------------------- */
 
+/* They hold the token. */
 static void
-remove_file(const struct profiler *p, const char *name)
+remove_upload_settings(const struct profiler *p)
 {
-	char *path = in_directory(p, name);
+	char *path = in_directory(p, "gprofiler.conf");
 
 	(void)unlink(path);
 	free(path);
@@ -397,9 +399,7 @@ profiler_finish(struct profiler *p, struct reason *why)
 	limits_end(&p->limits);
 	workspace_remove(p->tempdir);
 	p->tempdir = NULL;
-	/* the first holds the token, the second is of one part only */
-	remove_file(p, "gprofiler.conf");
-	remove_file(p, "perfspect");
+	remove_upload_settings(p);
 	return result;
 }
 
