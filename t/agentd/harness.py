@@ -266,6 +266,26 @@ class ProxyHandler(Handler):
     do_PUT = forward
 
 
+def clean_env(**more):
+    """The environment without anybody's proxy, and with more."""
+    return dict({k: v for k, v in os.environ.items()
+                 if "proxy" not in k.lower()}, **more)
+
+
+def driver(kind, *arguments, before=(), **env):
+    """What t/agentd/driver makes of one call, run by the program `before`."""
+    done = subprocess.run(
+        [*before, os.path.join(BUILDDIR, "t/agentd/driver"), kind,
+         *arguments], env=clean_env(**env), stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        timeout=DEADLINE)
+    try:
+        return json.loads(done.stdout)
+    except ValueError:
+        return {"ok": None, "why": "driver: %d: %s%s" % (
+            done.returncode, done.stdout, done.stderr)}
+
+
 class Host:
     """A host: its directories, and the agent that runs on it."""
 
@@ -279,8 +299,7 @@ class Host:
         self.argv = os.path.join(self.root, "argv")
         os.mkdir(self.tmp)
         self.write(self.token, TOKEN + "\n", 0o600)
-        self.env = dict(
-            {k: v for k, v in os.environ.items() if "proxy" not in k.lower()},
+        self.env = clean_env(
             TMPDIR=self.tmp, GPROFILER_ARGV_LOG=self.argv,
             GPROFILER_SECOND="0.2",
             GPROFILER_PERFSPECT=os.path.join(self.root, "perfspect_data"),

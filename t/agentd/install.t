@@ -127,23 +127,6 @@ def chain(server, name, n):
     return step(1)
 
 
-def driver(kind, *arguments, env=None, before=()):
-    done = subprocess.run(
-        [*before, os.path.join(BUILDDIR, "t/agentd/driver"), kind,
-         *arguments], env=env or clean(), stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        timeout=DEADLINE)
-    try:
-        return json.loads(done.stdout)
-    except ValueError:
-        return {"ok": None, "why": "driver: %d: %s%s" % (
-            done.returncode, done.stdout, done.stderr)}
-
-
-def clean():
-    return {k: v for k, v in os.environ.items() if "proxy" not in k.lower()}
-
-
 # --- downloads -------------------------------------------------------------
 
 def downloads(server, host):

@@ -76,20 +76,6 @@ certificate("expired", "IP:127.0.0.1", -1)
 
 # --- one request -----------------------------------------------------------
 
-def driver(kind, *arguments, **env):
-    clean = {k: v for k, v in os.environ.items() if "proxy" not in k.lower()}
-    done = subprocess.run(
-        [os.path.join(BUILDDIR, "t/agentd/driver"), kind, *arguments],
-        env=dict(clean, **env), stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        timeout=DEADLINE)
-    try:
-        return json.loads(done.stdout)
-    except ValueError:
-        return {"ok": None, "why": "driver: %d: %s%s" % (
-            done.returncode, done.stdout, done.stderr)}
-
-
 def post(server, *settings, **env):
     return driver("post", server, BODY, *settings, **env)
 
