@@ -178,6 +178,18 @@ prepare(struct state *s, enum statement which)
 	return q;
 }
 
+/* Steps to the one row of a query, with its parameters bound; the caller
+ * finalizes it.  A state_found, or -1, logged; q may be NULL: then it was. */
+static int
+find(struct state *s, sqlite3_stmt *q)
+{
+	int r = q ? sqlite3_step(q) : SQLITE_ERROR;
+
+	if (r != SQLITE_ROW && r != SQLITE_DONE)
+		return q ? failed(s) : -1;
+	return r == SQLITE_ROW ? STATE_THERE : STATE_ABSENT;
+}
+
 /* Runs a statement that gives no row, with its parameters bound. */
 static int
 finish_write(struct state *s, sqlite3_stmt *q)
@@ -395,20 +407,30 @@ state_agent_id(const struct state *s)
 
 /* --- commands ------------------------------------------------------------ */
 
+/* As find(), and reads a command's id from the row's column `at`. */
+static int
+find_command(
+    struct state *s, sqlite3_stmt *q, int at, char command_id[UUID_TEXT])
+{
+	int found = find(s, q);
+
+	if (found == STATE_THERE)
+		(void)snprintf(command_id, UUID_TEXT, "%s",
+		    (const char *)sqlite3_column_text(q, at));
+	return found;
+}
+
 int
 state_knows(struct state *s, const char *command_id)
 {
 	sqlite3_stmt *q = prepare(s, KNOWS);
-	int r;
+	int found;
 
-	if (!q)
-		return -1;
-	sqlite3_bind_text(q, 1, command_id, -1, SQLITE_STATIC);
-	r = sqlite3_step(q);
+	if (q)
+		sqlite3_bind_text(q, 1, command_id, -1, SQLITE_STATIC);
+	found = find(s, q);
 	(void)sqlite3_finalize(q);
-	if (r != SQLITE_ROW && r != SQLITE_DONE)
-		return failed(s);
-	return r == SQLITE_ROW ? STATE_THERE : STATE_ABSENT;
+	return found;
 }
 
 int
@@ -456,17 +478,12 @@ state_unfinished(
     struct state *s, char command_id[UUID_TEXT], int64_t *received_ms)
 {
 	sqlite3_stmt *q = prepare(s, UNFINISHED);
-	int r = q ? sqlite3_step(q) : SQLITE_ERROR;
+	int found = find_command(s, q, 0, command_id);
 
-	if (r == SQLITE_ROW) {
-		(void)snprintf(command_id, UUID_TEXT, "%s",
-		    (const char *)sqlite3_column_text(q, 0));
+	if (found == STATE_THERE)
 		*received_ms = sqlite3_column_int64(q, 1);
-	}
 	(void)sqlite3_finalize(q);
-	if (r != SQLITE_ROW && r != SQLITE_DONE)
-		return failed(s);
-	return r == SQLITE_ROW ? STATE_THERE : STATE_ABSENT;
+	return found;
 }
 
 struct json_object *
@@ -492,17 +509,15 @@ int
 state_next_report(struct state *s, struct state_report *report)
 {
 	sqlite3_stmt *q = prepare(s, REPORT_NEXT);
-	int r = q ? sqlite3_step(q) : SQLITE_ERROR;
+	int found = find(s, q);
 
-	if (r == SQLITE_ROW) {
+	if (found == STATE_THERE) {
 		report->number = sqlite3_column_int64(q, 0);
 		report->text =
 		    mem_copy((const char *)sqlite3_column_text(q, 1));
 	}
 	(void)sqlite3_finalize(q);
-	if (r != SQLITE_ROW && r != SQLITE_DONE)
-		return failed(s);
-	return r == SQLITE_ROW ? STATE_THERE : STATE_ABSENT;
+	return found;
 }
 
 int
@@ -541,26 +556,11 @@ state_adopt_run(struct state *s, const char *command_id, int64_t ended_ms)
 	return write_text_number(s, RUN_ADD, command_id, ended_ms);
 }
 
-/* Steps to the one row of a query and reads a command's id from its column
- * `at`; the caller finalizes q.  A state_found, or -1, logged. */
-static int
-find_run(struct state *s, sqlite3_stmt *q, int at, char command_id[UUID_TEXT])
-{
-	int r = q ? sqlite3_step(q) : SQLITE_ERROR;
-
-	if (r == SQLITE_ROW)
-		(void)snprintf(command_id, UUID_TEXT, "%s",
-		    (const char *)sqlite3_column_text(q, at));
-	if (r != SQLITE_ROW && r != SQLITE_DONE)
-		return failed(s);
-	return r == SQLITE_ROW ? STATE_THERE : STATE_ABSENT;
-}
-
 int
 state_next_run(struct state *s, char command_id[UUID_TEXT])
 {
 	sqlite3_stmt *q = prepare(s, RUN_NEXT);
-	int found = find_run(s, q, 0, command_id);
+	int found = find_command(s, q, 0, command_id);
 
 	(void)sqlite3_finalize(q);
 	return found;
@@ -607,7 +607,7 @@ state_surplus_run(struct state *s, const struct state_bounds *bounds,
 	sqlite3_bind_int64(q, 1, bounds->delivered_ms);
 	sqlite3_bind_int64(q, 2, bounds->oldest_ms);
 	sqlite3_bind_int64(q, 3, bounds->bytes);
-	found = find_run(s, q, 0, command_id);
+	found = find_command(s, q, 0, command_id);
 	if (found == STATE_THERE)
 		*left = sqlite3_column_int(q, 1);
 	(void)sqlite3_finalize(q);
@@ -628,7 +628,7 @@ int
 state_next_result(struct state *s, struct state_result *result)
 {
 	sqlite3_stmt *q = prepare(s, RESULT_NEXT);
-	int found = find_run(s, q, 1, result->command_id);
+	int found = find_command(s, q, 1, result->command_id);
 
 	if (found == STATE_THERE) {
 		result->number = sqlite3_column_int64(q, 0);
