@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -264,6 +265,17 @@ class ProxyHandler(Handler):
     do_GET = forward
     do_POST = forward
     do_PUT = forward
+
+
+held = []  # sockets of closed_port()
+
+
+def closed_port():
+    """A port of loopback where nobody listens: held, so that no other program
+    is given it meanwhile."""
+    held.append(socket.socket())
+    held[-1].bind(("127.0.0.1", 0))
+    return held[-1].getsockname()[1]
 
 
 def clean_env(**more):

@@ -9,7 +9,6 @@ import fcntl
 import hashlib
 import os
 import shutil
-import socket
 import stat
 import subprocess
 import sys
@@ -133,9 +132,7 @@ def downloads(server, host):
     """Each at an address of its own, fetched to a file of its own."""
     url = server.url
     local = url.replace("127.0.0.1", "localhost")
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        closed = s.getsockname()[1]
+    closed = closed_port()
     redirected = "%s/elsewhere" % url
     server.files["/elsewhere"] = page(404, {}, HTML)
     server.files["/at-another"] = GOOD

@@ -210,9 +210,7 @@ def replies(server, host):
         return "http://127.0.0.1:%d" % listener.getsockname()[1]
     ok_head = b"HTTP/1.1 200 OK\r\n"
     long = b" " * (1024 * 1024 + 1)
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        closed = "http://127.0.0.1:%d" % s.getsockname()[1]
+    closed = "http://127.0.0.1:%d" % closed_port()
     check_all([
         ("nobody there", (closed,), "Failed to connect to 127.0.0.1 port "),
         ("no such host", ("http://nothing.invalid",),
@@ -244,9 +242,7 @@ def proxies(server, host):
     proxy, tls = Proxy(), TLSServer("good")
     refusing = Server()
     refusing.refuse = (407, {"Proxy-Authenticate": "Basic"}, b"who?")
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
+    port = closed_port()
     ok(post(server.url, "proxy=" + proxy.url)["ok"], "through a proxy")
     equal(proxy.seen, [server.url + "/x"], "it was asked")
     ok(post(server.url, "proxy=" + proxy.url, no_proxy="127.0.0.1")["ok"] and
