@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,10 @@
 /* How often a child without a pidfd is looked at (Linux before 5.3, and
  * valgrind). */
 #define BLIND_STEP_MS 200
+/* What a dead agent left is killed and looked for again until it is gone, or
+ * for a second: this is before the first heartbeat. */
+#define MARKED_LOOKS 50
+#define MARKED_STEP_MS 20
 /* Descriptors that are closed one by one where there is no close_range(). */
 #define CLOSE_MAX 4096
 
@@ -389,9 +394,17 @@ int
 child_kill_marked(const char *mark)
 {
 	char entry[sizeof CHILD_MARK + 65];
+	int most = 0, left = 1;
 
 	(void)snprintf(entry, sizeof entry, CHILD_MARK "=%.63s", mark);
-	return procs_signal(0, entry, SIGKILL);
+	/* one look at /proc can miss what was begun behind its back */
+	for (int i = 0; i < MARKED_LOOKS && left > 0; i++) {
+		left = procs_signal(0, entry, SIGKILL);
+		most = left > most ? left : most;
+		if (left > 0)
+			(void)poll(NULL, 0, MARKED_STEP_MS);
+	}
+	return most;
 }
 
 void

@@ -93,7 +93,8 @@ int64_t child_next_ms(const struct child *c) __attribute__((nonnull));
 size_t child_fds(const struct child *c, int fds[CHILD_FDS])
     __attribute__((nonnull));
 
-/* Kills each process that carries this mark; returns how many. */
+/* Kills each process that carries this mark and waits, a second at most,
+ * until none is left; returns how many there were. */
 int child_kill_marked(const char *mark) __attribute__((nonnull));
 
 /* What the status says: "exited with status 3", "killed by SIGKILL". */

@@ -5,40 +5,48 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-void
+/* A process without an environment is looked at so often, a millisecond
+ * apart: the kernel is done with an execve() in less, unless a disk hangs. */
+#define EXEC_LOOKS 20
+#define EXEC_STEP_MS 1
+
+/* Fields of /proc/PID/stat, as proc(5) numbers them. */
+#define STAT_STATE 3
+#define STAT_SESSION 6
+#define STAT_VSIZE 23
+
+bool
 procs_read(const char *root, const char *pid, const char *name, struct buf *to)
 {
 	char *path = mem_fmt("%s/proc/%s/%s", root, pid, name);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char block[4096];
+	char block[16384]; /* one read() has most files from one moment */
 	ssize_t n;
 
 	free(path);
 	buf_clear(to);
 	if (fd < 0)
-		return;
+		return false;
 	while (!to->full && (n = read(fd, block, sizeof block)) > 0)
 		buf_add(to, block, (size_t)n);
 	close(fd);
+	return true;
 }
 
-/* Whether the environment has an entry with these n bytes at its beginning;
+/* Whether an environment has an entry with these n bytes at its beginning;
  * with the NUL among them it is the whole entry. */
 static bool
-carries(const char *root, const char *pid, const char *entry, size_t n,
-    struct buf *text)
+has_entry(struct buf *environment, const char *entry, size_t n)
 {
-	const char *at, *end;
+	const char *at = buf_text(environment), *end = at + environment->len;
 
-	procs_read(root, pid, "environ", text);
-	at = buf_text(text);
-	end = at + text->len;
 	for (; at < end; at += strlen(at) + 1)
 		if (strncmp(at, entry, n) == 0)
 			return true;
@@ -49,7 +57,8 @@ bool
 procs_carries(
     const char *root, const char *pid, const char *beginning, struct buf *text)
 {
-	return carries(root, pid, beginning, strlen(beginning), text);
+	return procs_read(root, pid, "environ", text) &&
+	       has_entry(text, beginning, strlen(beginning));
 }
 
 bool
@@ -72,30 +81,33 @@ procs_each(const char *root, bool (*see)(void *context, const char *pid),
 }
 
 /*
- * State and session of `PID (NAME) STATE PPID PGRP SESSION ...`, where NAME
- * may hold spaces and parentheses.
+ * The field of `PID (NAME) STATE PPID PGRP SESSION ...`, where NAME may hold
+ * spaces and parentheses, in the text of a stat file; "" when it has none.
  */
-static bool
-read_stat(const char *root, const char *pid, struct buf *text, char *state,
-    long *session)
+static const char *
+stat_field(struct buf *text, int number)
 {
-	const char *after;
-	long parent, group;
+	const char *at = strrchr(buf_text(text), ')');
 
-	procs_read(root, pid, "stat", text);
-	after = strrchr(buf_text(text), ')');
-	return after && sscanf(after, ") %c %ld %ld %ld", state, &parent,
-			    &group, session) == 4;
+	for (int i = STAT_STATE; at && i <= number; i++)
+		at = strchr(at + 1, ' ');
+	return at ? at + 1 : "";
+}
+
+static unsigned long long
+stat_number(struct buf *text, int number)
+{
+	return strtoull(stat_field(text, number), NULL, 10);
 }
 
 bool
 procs_is_alive(const char *root, const char *pid, struct buf *text)
 {
 	char state;
-	long session;
 
-	return read_stat(root, pid, text, &state, &session) && state != 'Z' &&
-	       state != 'X';
+	(void)procs_read(root, pid, "stat", text);
+	state = *stat_field(text, STAT_STATE);
+	return state && state != 'Z' && state != 'X';
 }
 
 struct hunt {
@@ -105,19 +117,42 @@ struct hunt {
 	struct buf text;
 };
 
+/* What runs in the kernel alone has no memory, and so no environment. */
+static bool
+has_memory(const char *pid, struct buf *text)
+{
+	return procs_is_alive("", pid, text) &&
+	       stat_number(text, STAT_VSIZE) > 0;
+}
+
+/*
+ * In an execve() the old program's memory is gone and the new one's not laid
+ * out: the environment reads as empty, which next to no program's is.
+ */
+static bool
+is_marked(const char *pid, const char *entry, struct buf *text)
+{
+	for (int i = 0; i < EXEC_LOOKS; i++) {
+		if (!procs_read("", pid, "environ", text))
+			return false;
+		if (text->len > 0)
+			return has_entry(text, entry, strlen(entry) + 1);
+		if (!has_memory(pid, text))
+			return false;
+		(void)poll(NULL, 0, EXEC_STEP_MS);
+	}
+	return false;
+}
+
 static bool
 belongs(struct hunt *h, const char *pid)
 {
-	char state;
-	long session;
-
-	if (!read_stat("", pid, &h->text, &state, &session) || state == 'Z' ||
-	    state == 'X')
+	if (!procs_is_alive("", pid, &h->text))
 		return false;
-	if (h->session > 0 && session == (long)h->session)
+	if (h->session > 0 && stat_number(&h->text, STAT_SESSION) ==
+				  (unsigned long long)h->session)
 		return true;
-	return h->entry &&
-	       carries("", pid, h->entry, strlen(h->entry) + 1, &h->text);
+	return h->entry && is_marked(pid, h->entry, &h->text);
 }
 
 static bool

@@ -29,9 +29,9 @@ int procs_signal(pid_t session, const char *entry, int sig);
 bool procs_each(const char *root, bool (*see)(void *context, const char *pid),
     void *context) __attribute__((nonnull(1, 2)));
 
-/* Reads a file of ROOT/proc/PID, as much as `to` has room for; "" when the
- * process is gone or not ours. */
-void procs_read(const char *root, const char *pid, const char *name,
+/* Reads a file of ROOT/proc/PID, as much as `to` has room for.  Returns
+ * whether it could be opened; "" when the process is gone or not ours. */
+bool procs_read(const char *root, const char *pid, const char *name,
     struct buf *to) __attribute__((nonnull));
 
 /* Whether it is there and no zombie; `text` is for reading. */

@@ -68,6 +68,19 @@ wait_for_line(struct child *c, const char *line)
 		ck_assert(!turn(c));
 }
 
+static int
+marked(void)
+{
+	return procs_signal(0, CHILD_MARK "=test-mark", 0);
+}
+
+static void
+wait_for_marked(int n)
+{
+	while (marked() < n)
+		(void)poll(NULL, 0, 10);
+}
+
 START_TEST(status_and_last_line_are_kept)
 {
 	struct child c;
@@ -167,10 +180,10 @@ START_TEST(grandchildren_end_as_well)
 	    "sleep 1000",
 	    -1, 0);
 	wait_for_line(&c, "ready");
-	ck_assert_int_ge(procs_signal(0, CHILD_MARK "=test-mark", 0), 4);
+	wait_for_marked(5);
 	child_end(&c, &patience, clock_mono_ms());
 	finish(&c);
-	ck_assert_int_eq(procs_signal(0, CHILD_MARK "=test-mark", 0), 0);
+	ck_assert_int_eq(marked(), 0);
 }
 END_TEST
 
@@ -180,11 +193,29 @@ START_TEST(marked_processes_of_a_dead_agent_are_found)
 
 	start(&c, "setsid sleep 1000 & echo ready; sleep 1000", -1, 0);
 	wait_for_line(&c, "ready");
-	while (procs_signal(0, CHILD_MARK "=test-mark", 0) < 3)
-		(void)poll(NULL, 0, 10);
+	wait_for_marked(3);
 	ck_assert_int_eq(child_kill_marked("test-mar"), 0);
 	ck_assert_int_eq(child_kill_marked("test-mark"), 3);
 	finish(&c);
+}
+END_TEST
+
+START_TEST(one_that_becomes_another_program_is_found)
+{
+	struct child c;
+	char text[64];
+
+	/* it is in execve() for most of its life */
+	start(&c, "s='exec sh -c \"$s\"'; export s; echo ready; eval \"$s\"",
+	    -1, 0);
+	wait_for_line(&c, "ready");
+	for (int i = 0; i < 1000; i++)
+		ck_assert_int_eq(marked(), 1);
+	ck_assert_int_eq(child_kill_marked("test-mark"), 1);
+	ck_assert_int_eq(marked(), 0);
+	finish(&c);
+	child_describe(c.status, text);
+	ck_assert_str_eq(text, "was killed by SIGKILL");
 }
 END_TEST
 
@@ -276,6 +307,7 @@ main(void)
 		one_that_ignores_signals_is_killed, sigint_comes_first,
 		grandchildren_end_as_well,
 		marked_processes_of_a_dead_agent_are_found,
+		one_that_becomes_another_program_is_found,
 		what_cannot_be_run_says_so, a_version_is_read,
 		what_is_no_version_is_refused };
 
