@@ -4,17 +4,21 @@
 #include "agentd/unpack.h"
 #include "agentd/version.h"
 #include "agentd/workspace.h"
+#include "core/log.h"
 #include "core/mem.h"
+#include "store/store.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* In the workspace. */
@@ -32,6 +36,15 @@ _Static_assert(PERFSPECT_VERSION_BYTES == ARCHIVES_VERSION_MAX + 1,
     "what PerfSpect may answer is what can be pinned");
 
 /* --- the directory ------------------------------------------------------- */
+
+char *
+dist_beside(struct store *store)
+{
+	const char *db = store_path(store), *slash = strrchr(db, '/');
+
+	return slash ? mem_fmt("%.*s/dist", (int)(slash - db), db)
+		     : mem_copy("dist");
+}
 
 static int
 check_private(const struct dist *dist, struct reason *why)
@@ -168,6 +181,7 @@ copy_block(struct copy *c, const unsigned char *bytes, size_t n)
 static int
 copy_blocks(struct copy *c)
 {
+	static const struct timespec never[2];
 	static unsigned char block[COPY_BYTES];
 	ssize_t n;
 
@@ -182,8 +196,9 @@ copy_blocks(struct copy *c)
 	}
 	if (c->bytes == 0)
 		return reason_set(c->why, "%s is empty", c->name);
-	/* readable for the web server, and on the disk before it is named */
-	if (fchmod(c->to, 0644) || fsync(c->to))
+	/* readable for the web server, never pinned (see dist_sweep()), and on
+	 * the disk before it is named */
+	if (fchmod(c->to, 0644) || futimens(c->to, never) || fsync(c->to))
 		return reason_set(
 		    c->why, "the copy of %s: %s", c->name, strerror(errno));
 	return 0;
@@ -347,23 +362,87 @@ is_pinned(const struct pinned *pinned, const char *name)
 	return false;
 }
 
+/* Notes on each pinned file that it was pinned at this time. */
 static int
-sweep(struct dist *dist, const struct pinned *pinned, struct reason *why)
+touch_pinned(
+    struct dist *dist, const struct pinned *pinned, struct reason *why)
+{
+	for (size_t i = 0; i < pinned->n; i++)
+		if (utimensat(dist->fd, pinned->files[i], NULL,
+			AT_SYMLINK_NOFOLLOW) &&
+		    errno != ENOENT)
+			return reason_set(why, "%s/%s: %s", dist->path,
+			    pinned->files[i], strerror(errno));
+	return 0;
+}
+
+/* Those of our files that are not pinned. */
+struct replaced {
+	size_t n;
+	char oldest[NAME_MAX + 1]; /* the first to have been replaced */
+	time_t since;
+};
+
+static int
+note_replaced(struct dist *dist, const char *name, struct replaced *replaced,
+    struct reason *why)
+{
+	struct stat st;
+
+	if (fstatat(dist->fd, name, &st, AT_SYMLINK_NOFOLLOW))
+		return reason_set(
+		    why, "%s/%s: %s", dist->path, name, strerror(errno));
+	if (replaced->n++ == 0 || st.st_mtime < replaced->since) {
+		(void)snprintf(
+		    replaced->oldest, sizeof replaced->oldest, "%s", name);
+		replaced->since = st.st_mtime;
+	}
+	return 0;
+}
+
+static int
+find_replaced(struct dist *dist, const struct pinned *pinned,
+    struct replaced *replaced, struct reason *why)
 {
 	int fd = openat(dist->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
+	int result = 0;
 
+	*replaced = (struct replaced) { .n = 0 };
 	if (!dir)
 		return reason_set(why, "%s: %s", dist->path, strerror(errno));
-	why->text[0] = '\0';
-	while ((e = readdir(dir)))
-		if (is_ours(e->d_name) && !is_pinned(pinned, e->d_name) &&
-		    unlinkat(dist->fd, e->d_name, 0))
-			(void)reason_set(why, "%s/%s: %s", dist->path,
-			    e->d_name, strerror(errno));
+	while (result == 0 && (e = readdir(dir)))
+		if (is_ours(e->d_name) && !is_pinned(pinned, e->d_name))
+			result = note_replaced(dist, e->d_name, replaced, why);
 	(void)closedir(dir);
-	return why->text[0] ? -1 : 0;
+	return result;
+}
+
+static bool
+is_one_too_many(const struct replaced *replaced)
+{
+	return replaced->n > DIST_REPLACED_MAX ||
+	       (replaced->n > 0 &&
+		   time(NULL) - replaced->since >= DIST_GRACE_SECONDS);
+}
+
+static int
+sweep(struct dist *dist, const struct pinned *pinned, struct reason *why)
+{
+	struct replaced replaced;
+
+	for (;;) {
+		if (find_replaced(dist, pinned, &replaced, why))
+			return -1;
+		if (!is_one_too_many(&replaced))
+			return 0;
+		if (unlinkat(dist->fd, replaced.oldest, 0))
+			return reason_set(why, "%s/%s: %s", dist->path,
+			    replaced.oldest, strerror(errno));
+		log_info("%s/%s is not pinned any more: removed", dist->path,
+		    replaced.oldest);
+	}
 }
 
 int
@@ -372,12 +451,12 @@ dist_sweep(struct dist *dist, struct store *store, struct reason *why)
 	struct pinned pinned = { .n = 0 };
 	int result = archives_list(store, note_pinned, &pinned);
 
-	if (result == 0)
-		result = sweep(dist, &pinned, why);
-	else
+	if (result)
 		(void)reason_set(why,
 		    "the pinned archives cannot be read: nothing is "
 		    "removed");
+	else if (touch_pinned(dist, &pinned, why) || sweep(dist, &pinned, why))
+		result = -1;
 	for (size_t i = 0; i < pinned.n; i++)
 		free(pinned.files[i]);
 	return result;

@@ -15,11 +15,23 @@
 /* An archive is some 40 MB; what is larger no agent would download. */
 #define DIST_BYTES_MAX (INT64_C(1) << 30)
 
+/* A host that was told of an archive may wait for a run to end before it
+ * downloads it: what was replaced stays this long, as long as a command waits
+ * for its host by default. */
+#define DIST_GRACE_SECONDS (24 * 3600)
+/* Of those no more than the newest: who tries archives does not fill the
+ * disk. */
+#define DIST_REPLACED_MAX 8
+
 struct dist {
 	char *path;      /* for messages */
 	int fd;          /* the directory, locked; -1 when closed */
 	char *workspace; /* in there, or NULL; see dist_take() */
 };
+
+/* The directory dist beside the database; the caller frees the path. */
+char *dist_beside(struct store *store)
+    __attribute__((nonnull, returns_nonnull));
 
 /*
  * Opens the directory for this program alone, and makes it where it is
@@ -50,9 +62,11 @@ int dist_keep(struct dist *dist, const struct pinned_archive *archive,
     struct reason *why) __attribute__((nonnull, warn_unused_result));
 
 /*
- * Removes what is under names of ours and not pinned: what was replaced, and
- * what was left by one of us that was killed.  Returns 0, or -1 with the
- * reason; the store logs its own.
+ * Removes what is under names of ours and not pinned: what was replaced, once
+ * DIST_GRACE_SECONDS are over, and what was left by one of us that was killed.
+ * A file's time of modification tells them apart: each call sets it for those
+ * that are pinned, so one comes before what is pinned changes, and one after.
+ * Returns 0, or -1 with the reason; the store logs its own.
  */
 int dist_sweep(struct dist *dist, struct store *store, struct reason *why)
     __attribute__((nonnull, warn_unused_result));

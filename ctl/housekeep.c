@@ -1,5 +1,6 @@
 /* conspectctl housekeep [--watch] */
 #include "ctl.h"
+#include "dist.h"
 
 #include "core/log.h"
 #include "store/housekeeping.h"
@@ -7,14 +8,33 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Between two rounds: how late a command may expire, and how long the
  * write-ahead log may grow. */
 #define WATCH_SECONDS 60
-/* Every so many rounds all result files are looked at. */
+/* Every so many rounds all files are looked at. */
 #define TIDY_ROUNDS 60
+
+/* Removes archives of PerfSpect that were replaced; where the directory is
+ * another user's, as under ./appliance up by root, that is left to them. */
+static int
+sweep_archives(struct store *store)
+{
+	char *place = dist_beside(store);
+	struct dist dist = { .fd = -1 };
+	struct reason why;
+	int result = 0;
+
+	if (access(place, W_OK) == 0 && dist_open(&dist, place, &why) == 0)
+		result = dist_sweep(&dist, store, &why);
+	dist_close(&dist);
+	free(place);
+	return result == 0 ? CTL_OK : ctl_fail("%s", why.text);
+}
 
 static int
 round_of(struct store *store, bool tidy, bool always_say)
@@ -30,7 +50,7 @@ round_of(struct store *store, bool tidy, bool always_say)
 		    (long long)done.expired, (long long)done.deleted,
 		    (long long)done.requests, (long long)done.sessions,
 		    (long long)done.files);
-	return CTL_OK;
+	return tidy ? sweep_archives(store) : CTL_OK;
 }
 
 /* Waits for the next round; false when it is time to end. */

@@ -13,19 +13,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* --dist, or dist/ beside the database; the caller frees it. */
+/* The caller frees it. */
 static char *
 dist_place(struct store *store, const struct ctl_args *args)
 {
-	const char *db = store_path(store), *slash = strrchr(db, '/');
-
-	if (args->dist)
-		return mem_copy(args->dist);
-	return slash ? mem_fmt("%.*s/dist", (int)(slash - db), db)
-		     : mem_copy("dist");
+	return args->dist ? mem_copy(args->dist) : dist_beside(store);
 }
 
-/* Opens the directory and removes what was left in it. */
+/* Opens the directory and sweeps it. */
 static int
 open_dist(struct dist *dist, struct store *store, const struct ctl_args *args,
     struct reason *why)
@@ -146,7 +141,9 @@ unpin_and_sweep(struct dist *dist, struct store *store, const char *arch)
 	default:
 		return CTL_FAILED;
 	}
-	(void)printf("PerfSpect for %s is no longer pinned\n", arch);
+	(void)printf("PerfSpect for %s is no longer pinned; its file stays "
+		     "for a day, for hosts that were told of it\n",
+	    arch);
 	return dist_sweep(dist, store, &why) == 0 ? CTL_OK
 						  : ctl_fail("%s", why.text);
 }

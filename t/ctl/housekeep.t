@@ -26,6 +26,28 @@ check_once() {
 		'the write-ahead log is empty'
 }
 
+# An archive of PerfSpect that was replaced goes after a day.
+check_archives() {
+	local dist=$TAP_TMP/dist old new
+	old=$dist/perfspect-x86_64-0123456789abcde0.tgz
+	new=$dist/perfspect-x86_64-0123456789abcde1.tgz
+	on_db housekeep
+	ok 'a directory of archives is not made' test ! -e "$dist"
+	mkdir -m 0755 "$dist"
+	touch -d '1 day ago' "$old" "$dist/mine"
+	touch "$new"
+	chmod g+w "$dist"
+	on_db housekeep
+	is "$STATUS" 0 'one that others can write'
+	ok 'is left alone' test -e "$old"
+	chmod g-w "$dist"
+	on_db housekeep
+	like "$ERR" "$old is not pinned any more: removed" \
+		'a round removes an archive that was replaced a day ago'
+	is "$STATUS $(cd "$dist" && echo *)" "0 mine ${new##*/}" \
+		'and nothing else'
+}
+
 # check_watch SIGNAL: the first round comes at once; the signal ends it.
 check_watch() {
 	sql "UPDATE ProfilingCommands SET status = 'pending', ended_at = NULL"
@@ -51,6 +73,7 @@ check_missing() {
 end_watcher() { [ -z "${watcher:-}" ] || stop_pid "$watcher"; }
 at_exit end_watcher
 check_once
+check_archives
 check_watch TERM
 check_watch INT
 check_missing

@@ -166,11 +166,12 @@ check_other_machine() {
 	is "$(in_dist | wc -l)" 2 'each machine has its file'
 }
 
-# Whoever downloads the old one goes on to read it, and no other.
+# A host that was told of the old one can download it, for a day from now,
+# however long ago it was added.
 check_replaced() {
 	local old new
 	old=$DIST/$(name "$HERE" "$FIRST_DIGEST")
-	exec 7<"$old"
+	touch -d '1 year ago' "$old"
 	cp "$PROGRAM" "$TAP_TMP/newer"
 	printf '\0' >>"$TAP_TMP/newer"
 	pack newer.tgz "$TAP_TMP/newer"
@@ -179,13 +180,29 @@ check_replaced() {
 	done_as "pinned: $DIST/$new" 'a newer one takes its place'
 	is "$(sql "SELECT sha256, file FROM PerfSpectArchives
 		WHERE arch = '$HERE'")" "$DIGEST|$new" 'in the database'
-	ok 'the old file is gone' test ! -e "$old"
-	is "$(sha256sum <&7)" "$FIRST_DIGEST  -" 'but for who reads it'
-	exec 7<&-
+	is "$(sha256sum <"$old")" "$FIRST_DIGEST  -" 'the old file stays'
+	touch -d '23 hours ago' "$old"
 	on_db perfspect add "$FILE"
 	done_as "pinned: $DIST/$new" 'the same one again is no harm'
 	ok 'and keeps its file' test -s "$DIST/$new"
+	ok 'and the old one, less than a day after' test -s "$old"
+	touch -d '24 hours ago' "$old"
+	on_db perfspect add "$FILE"
+	ok 'a day after it is removed' test ! -e "$old"
 	is "$(in_dist | wc -l)" 2 'nothing else is there'
+}
+
+# Not more than so many of them, and these are the newest.
+check_many_replaced() {
+	local i digest=0123456789abcde
+	for i in 0 1 2 3 4 5 6 7 8 9; do
+		echo x >"$DIST/$(name "$OTHER" $digest$i)"
+		touch -d "$i hours ago" "$DIST/$(name "$OTHER" $digest$i)"
+	done
+	on_db perfspect add "$FILE"
+	is "$(in_dist | grep -c $digest)" 8 'eight that were replaced stay'
+	ok 'the oldest go first' test ! -e "$DIST/$(name "$OTHER" ${digest}8)"
+	rm "$DIST"/*"$digest"*
 }
 
 check_failures_keep_the_old() {
@@ -211,6 +228,7 @@ check_leftovers() {
 	mkdir -p "$left/unpacked"
 	echo half >"$left/archive"
 	echo x >"$DIST/$(name "$HERE" 0123456789abcdef)"
+	touch -d @0 "$DIST/$(name "$HERE" 0123456789abcdef)"
 	echo mine >"$DIST/perfspect.tgz"
 	on_db perfspect add "$FIRST"
 	is "$STATUS" 0 'after one that was killed the next one works'
@@ -221,9 +239,14 @@ check_leftovers() {
 	rm "$DIST/perfspect.tgz"
 }
 
+all_aged() { find "$DIST" -name '*.tgz' -exec touch -d '1 day ago' {} +; }
+
 # --- removing ------------------------------------------------------------
 
 check_remove() {
+	local file
+	file=$DIST/$(sql "SELECT file FROM PerfSpectArchives
+		WHERE arch = '$OTHER'")
 	keep
 	on_db perfspect remove riscv
 	unchanged 1 'its architecture, x86_64 or aarch64, not "riscv"' \
@@ -233,10 +256,15 @@ check_remove() {
 	like "$OUT" "^$HERE .*\\.tgz \\(missing: add it again\\)\$" \
 		'list tells when a file is gone'
 	on_db perfspect remove "$HERE"
-	done_as "^PerfSpect for $HERE is no longer pinned" 'one is removed'
+	done_as "^PerfSpect for $HERE is no longer pinned; its file stays for a" \
+		'one is removed'
 	on_db perfspect remove "$OTHER"
 	is "$STATUS" 0 'and the other one'
-	is "$(in_dist)|$(pins)" '|' 'nothing is pinned, nothing is there'
+	is "$(pins)" '' 'nothing is pinned'
+	ok 'but can be downloaded' test -s "$file"
+	all_aged
+	on_db perfspect remove "$HERE"
+	is "$(in_dist)" '' 'until a day has passed'
 	keep
 	on_db perfspect remove "$HERE"
 	unchanged 1 "no archive is pinned for $HERE" 'what is not there'
@@ -265,7 +293,8 @@ check_directory() {
 	on_db perfspect list --dist "$TAP_TMP/elsewhere"
 	unlike "$OUT" missing 'to find it'
 	on_db perfspect remove "$HERE" --dist "$TAP_TMP/elsewhere"
-	is "$STATUS $(ls -A "$TAP_TMP/elsewhere")" '0 ' 'and remove as well'
+	is "$STATUS $(ls -A "$TAP_TMP/elsewhere")" \
+		"0 $(name "$HERE" "$FIRST_DIGEST")" 'and remove as well'
 }
 
 # Root may write everywhere: another user tries then, with a copy of the
@@ -304,6 +333,7 @@ check_contents
 check_add
 check_other_machine
 check_replaced
+check_many_replaced
 check_failures_keep_the_old
 check_leftovers
 check_remove

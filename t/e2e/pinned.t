@@ -5,14 +5,15 @@
 
 ctl() { "$BUILDDIR/conspectctl" --db "$DB" "$@"; }
 
-# One archive, and no other address that answers.
+# Each archive is another one than the one before; there is no other address
+# that answers.
 pin_archive() {
-	make_archive
-	DIGEST=$(sha256sum <"$STATE/dist/perfspect.tgz" | cut -d' ' -f1)
-	mv "$STATE/dist/perfspect.tgz" "$TAP_TMP/perfspect.tgz"
+	printf '\0' >>"$TAP_TMP/program"
+	DIGEST=$("$SRCDIR/t/standins/make-archive" "$TAP_TMP/program" \
+		"$TAP_TMP/perfspect.tgz") || give_up 'no archive'
 	FILE=perfspect-$(uname -m)-${DIGEST:0:16}.tgz
 	like "$(ctl perfspect add "$TAP_TMP/perfspect.tgz" 2>&1)" \
-		"pinned: $STATE/dist/$FILE" 'the archive is pinned'
+		"pinned: $STATE/dist/$FILE" "$1"
 }
 
 last_seen() {
@@ -71,11 +72,40 @@ check_run() {
 		'and the agent says so'
 }
 
+newest() { sql 'SELECT status FROM ProfilingCommands ORDER BY id DESC LIMIT 1'; }
+newest_is() { [ "$(newest)" = "$1" ]; }
+newest_has_ended() { newest_is completed || newest_is failed; }
+
+# The host hears of an archive while it is busy, and downloads it when another
+# one has taken its place.
+check_replaced() {
+	local program digest file
+	load_page
+	press start closed-host duration=3600 frequency=11 profiling_mode=cpu
+	ok 'the host is busy' wait_for "$PATIENCE" newest_is running
+	read -r program <"/proc/${agent_pids[0]}/task/${agent_pids[0]}/children"
+	pin_archive 'another archive is pinned'
+	digest=$DIGEST file=$FILE
+	press start closed-host enable_perfspect=on "duration=$DURATION" \
+		frequency=11 profiling_mode=cpu
+	ok 'the host is told of it' wait_for "$PATIENCE" newest_is accepted
+	pin_archive 'which a third one replaces'
+	kill -KILL "$program"
+	ok 'the host comes to it' wait_for "$PATIENCE" newest_has_ended
+	is "$(newest)" completed 'and completes'
+	is "$(readlink "$TAP_TMP/closed-host/tmp/perfspect/perfspect")" \
+		"versions/$digest/perfspect" \
+		'with the archive that it was told of'
+	ok 'which came from the appliance' \
+		grep -q "\"GET /dist/$file HTTP/1.1\" 200" "$STATE/log/access.log"
+}
+
 [ -z "$(server_missing lighttpd-fastcgi)" ] ||
 	skip_all "not installed: $(server_missing lighttpd-fastcgi)"
 at_exit stop_agents
 server_start lighttpd-fastcgi || give_up 'lighttpd does not start'
-pin_archive
+cp "$TOP_BUILDDIR/t/standins/perfspect" "$TAP_TMP/program"
+pin_archive 'the archive is pinned'
 CLOSED=http://127.0.0.1:$(free_port)/perfspect.tgz
 start_agent closed-host "$CLOSED"
 start_agent idle-host "$CLOSED"
@@ -83,6 +113,7 @@ is "$(log_in)" 303 'admin logs in'
 ok 'the host shows itself' wait_for "$PATIENCE" row_is closed-host .
 ok 'so does the other one' wait_for "$PATIENCE" row_is idle-host .
 check_run
+check_replaced
 stop_agents
 is "$(server_reports)" '' 'no program has a fault to report'
 if [ "$tap_failed" -gt 0 ]; then diag "$(tail -n 30 "$TAP_TMP"/*/log)"; fi
