@@ -72,26 +72,39 @@ ctl_get(struct store *store, const struct ctl_args *args)
 	return CTL_OK;
 }
 
+static int
+refuse_value(const struct setting_info *info, const char *text)
+{
+	return ctl_fail("%s takes a whole number from %lld to %lld (%s), not "
+			"\"%s\"",
+	    info->key, (long long)info->min, (long long)info->max, info->unit,
+	    text);
+}
+
 int
 ctl_set(struct store *store, const struct ctl_args *args)
 {
-	int setting = find(args->name), result;
+	int found = find(args->name), result;
 	const struct setting_info *info;
+	enum setting setting;
+	struct reason why;
 	int64_t value = 0;
 
-	if (setting < 0)
+	if (found < 0)
 		return CTL_FAILED;
+	setting = (enum setting)found;
 	info = &settings[setting];
-	if (strcmp(args->value, "default") == 0)
-		result = setting_unset(store, (enum setting)setting);
-	else if (!field_integer_text(args->value, &value) ||
-		 value < info->min || value > info->max)
-		return ctl_fail("%s takes a whole number from %lld to %lld "
-				"(%s), not \"%s\"",
-		    info->key, (long long)info->min, (long long)info->max,
-		    info->unit, args->value);
-	else
-		result = setting_set(store, (enum setting)setting, value);
-	return result == 0 ? print_setting(store, (enum setting)setting)
-			   : CTL_FAILED;
+	if (strcmp(args->value, "default") == 0) {
+		value = info->fallback;
+		result = setting_unset(store, setting);
+	} else if (field_integer_text(args->value, &value) &&
+		   value >= info->min && value <= info->max) {
+		result = setting_set(store, setting, value);
+	} else {
+		return refuse_value(info, args->value);
+	}
+	if (result == STORE_CONFLICT &&
+	    setting_check(store, setting, value, &why) == STORE_CONFLICT)
+		return ctl_fail("%s", why.text);
+	return result == 0 ? print_setting(store, setting) : CTL_FAILED;
 }

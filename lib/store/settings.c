@@ -63,22 +63,59 @@ setting_get(struct store *s, enum setting setting, int64_t *value)
 }
 
 int
+setting_check(
+    struct store *s, enum setting setting, int64_t value, struct reason *why)
+{
+	int64_t window, interval;
+
+	if (setting_get(s, SETTING_ACTIVE_WINDOW, &window) != 0 ||
+	    setting_get(s, SETTING_HEARTBEAT_INTERVAL, &interval) != 0)
+		return -1;
+	if (setting == SETTING_ACTIVE_WINDOW)
+		window = value;
+	else if (setting == SETTING_HEARTBEAT_INTERVAL)
+		interval = value;
+	else
+		return 0;
+	if (interval == FIELD_NULL || window >= ACTIVE_INTERVALS * interval)
+		return 0;
+	(void)reason_set(why,
+	    "with heartbeat_interval %lld s and active_window %lld s hosts "
+	    "that are well would be inactive: set active_window to %lld or "
+	    "more first, or heartbeat_interval to %lld or less",
+	    (long long)interval, (long long)window,
+	    (long long)(ACTIVE_INTERVALS * interval),
+	    (long long)(window / ACTIVE_INTERVALS));
+	return STORE_CONFLICT;
+}
+
+int
 setting_set(struct store *s, enum setting setting, int64_t value)
 {
 	char now[CLOCK_TEXT];
+	struct reason why;
+	int result;
 
 	clock_format(clock_now_ms(), now);
 	if (db_begin(s, DB_DURABLE) != 0)
 		return -1;
-	return db_end(s, db_run(s, upsert_setting, "tit",
-			     settings[setting].key, value, now));
+	result = setting_check(s, setting, value, &why);
+	if (result == 0)
+		result = db_run(s, upsert_setting, "tit",
+		    settings[setting].key, value, now);
+	return db_end(s, result);
 }
 
 int
 setting_unset(struct store *s, enum setting setting)
 {
+	struct reason why;
+	int result;
+
 	if (db_begin(s, DB_DURABLE) != 0)
 		return -1;
-	return db_end(
-	    s, db_run(s, delete_setting, "t", settings[setting].key));
+	result = setting_check(s, setting, settings[setting].fallback, &why);
+	if (result == 0)
+		result = db_run(s, delete_setting, "t", settings[setting].key);
+	return db_end(s, result);
 }

@@ -19,6 +19,10 @@ enum setting {
 	N_SETTINGS,
 };
 
+/* How many of heartbeat_interval fit into active_window, at least: a heartbeat
+ * that is late or lost does not make its host inactive. */
+#define ACTIVE_INTERVALS 2
+
 /* What is known about a setting, for lists and man pages. */
 struct setting_info {
 	const char *key;
@@ -38,11 +42,17 @@ int setting_get(struct store *store, enum setting setting, int64_t *value)
 /* The setting of that key, or -1. */
 int setting_of(const char *key) __attribute__((nonnull));
 
-/* `value` must be within the setting's bounds. */
+/* Whether the setting can have this value beside the others: 0, STORE_CONFLICT
+ * with the reason, or -1 failed. */
+int setting_check(struct store *store, enum setting setting, int64_t value,
+    struct reason *why) __attribute__((nonnull, warn_unused_result));
+
+/* `value` must be within the setting's bounds.  STORE_CONFLICT by
+ * setting_check(). */
 int setting_set(struct store *store, enum setting setting, int64_t value)
     __attribute__((nonnull, warn_unused_result));
 
-/* Back to the default. */
+/* Back to the default; STORE_CONFLICT as above. */
 int setting_unset(struct store *store, enum setting setting)
     __attribute__((nonnull, warn_unused_result));
 

@@ -72,8 +72,33 @@ check_no_default() {
 	done_as '^heartbeat_interval +none s ' 'and taken back'
 }
 
+# Either of them, whichever comes last, and a default as well.
+check_pair() {
+	on_db set heartbeat_interval 600
+	refused 1 'heartbeat_interval 600 s and active_window 600 s .*: set '\
+'active_window to 1200 or more first, or heartbeat_interval to 300 or less' \
+		'an interval that makes hosts inactive is refused'
+	on_db set active_window 1200
+	on_db set heartbeat_interval 600
+	done_as '^heartbeat_interval +600 s ' 'in a longer window it is taken'
+	on_db set active_window 1199
+	refused 1 'heartbeat_interval 600 s and active_window 1199 s .*: set '\
+'active_window to 1200 or more first, or heartbeat_interval to 599 or less' \
+		'a window that is too short for it is refused'
+	on_db set active_window default
+	refused 1 'heartbeat_interval 600 s and active_window 600 s ' \
+		'so is its default'
+	on_db get active_window
+	is "$OUT" 1200 'which changes nothing'
+	on_db set heartbeat_interval default
+	on_db set active_window default
+	done_as '^active_window +600 s ' \
+		'what each host sets by itself is not known here'
+}
+
 check_refusals
 check_values
 check_list
 check_no_default
+check_pair
 done_testing

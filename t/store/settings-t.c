@@ -27,26 +27,32 @@ START_TEST(names_are_found)
 }
 END_TEST
 
+static void
+set_and_unset(struct box *box, enum setting s)
+{
+	ck_assert_int_eq(value_of(box, s), settings[s].fallback);
+	ck_assert_int_eq(setting_set(box->store, s, settings[s].min), 0);
+	ck_assert_int_eq(value_of(box, s), settings[s].min);
+	ck_assert_int_eq(setting_set(box->store, s, settings[s].max), 0);
+	ck_assert_int_eq(value_of(box, s), settings[s].max);
+	ck_assert_int_eq(setting_unset(box->store, s), 0);
+	ck_assert_int_eq(setting_unset(box->store, s), 0);
+	ck_assert_int_eq(value_of(box, s), settings[s].fallback);
+}
+
 START_TEST(each_is_its_default_until_set)
 {
 	struct box box;
 
 	box_open(&box);
-	for (int i = 0; i < N_SETTINGS; i++) {
-		enum setting s = (enum setting)i;
-
-		ck_assert_int_eq(value_of(&box, s), settings[i].fallback);
-		ck_assert_int_eq(
-		    setting_set(box.store, s, settings[i].min), 0);
-		ck_assert_int_eq(value_of(&box, s), settings[i].min);
-		ck_assert_int_eq(
-		    setting_set(box.store, s, settings[i].max), 0);
-		ck_assert_int_eq(value_of(&box, s), settings[i].max);
-		ck_assert_int_eq(setting_unset(box.store, s), 0);
-		ck_assert_int_eq(setting_unset(box.store, s), 0);
-		ck_assert_int_eq(value_of(&box, s), settings[i].fallback);
-	}
+	for (int i = 0; i < N_SETTINGS; i++)
+		if (i != SETTING_HEARTBEAT_INTERVAL)
+			set_and_unset(&box, (enum setting)i);
 	rows_are(&box, "SELECT count(*) FROM Settings", "0");
+	/* the longest one needs a longer window than the default */
+	ck_assert_int_eq(
+	    setting_set(box.store, SETTING_ACTIVE_WINDOW, 7200), 0);
+	set_and_unset(&box, SETTING_HEARTBEAT_INTERVAL);
 	box_close(&box);
 }
 END_TEST
@@ -168,7 +174,49 @@ START_TEST(active_window_moves_what_is_active)
 }
 END_TEST
 
+/* Whichever of the two is set, or taken back to its default. */
+START_TEST(the_active_window_holds_two_heartbeats)
+{
+	const enum setting window = SETTING_ACTIVE_WINDOW,
+			   interval = SETTING_HEARTBEAT_INTERVAL;
+	struct box box;
+
+	box_open(&box);
+	ck_assert_int_eq(
+	    setting_set(box.store, interval, 301), STORE_CONFLICT);
+	ck_assert_int_eq(value_of(&box, interval), FIELD_NULL);
+	ck_assert_int_eq(setting_set(box.store, interval, 300), 0);
+	ck_assert_int_eq(setting_set(box.store, window, 599), STORE_CONFLICT);
+	ck_assert_int_eq(value_of(&box, window), 600);
+	ck_assert_int_eq(setting_set(box.store, window, 1000), 0);
+	ck_assert_int_eq(setting_set(box.store, interval, 500), 0);
+	ck_assert_int_eq(setting_unset(box.store, window), STORE_CONFLICT);
+	ck_assert_int_eq(value_of(&box, window), 1000);
+	ck_assert_int_eq(setting_unset(box.store, interval), 0);
+	ck_assert_int_eq(setting_set(box.store, window, 10), 0);
+	box_close(&box);
+}
+END_TEST
+
+/* A pair from before it was refused is in nobody's way, and can be mended. */
+START_TEST(an_older_pair_can_be_mended)
+{
+	struct box box;
+
+	box_open(&box);
+	box_run(&box, "INSERT INTO Settings VALUES"
+		      " ('heartbeat_interval', 3600, '2026')");
+	ck_assert_int_eq(setting_set(box.store, SETTING_KEEP_DAYS, 7), 0);
+	ck_assert_int_eq(setting_set(box.store, SETTING_ACTIVE_WINDOW, 7199),
+	    STORE_CONFLICT);
+	ck_assert_int_eq(
+	    setting_set(box.store, SETTING_ACTIVE_WINDOW, 7200), 0);
+	box_close(&box);
+}
+END_TEST
+
 HARNESS_MAIN("settings", names_are_found, each_is_its_default_until_set,
     a_setting_outlives_the_program, request_hosts_refuses_as_a_whole,
     command_expiry_is_what_a_request_does_not_say,
-    active_window_moves_what_is_active)
+    active_window_moves_what_is_active, the_active_window_holds_two_heartbeats,
+    an_older_pair_can_be_mended)
