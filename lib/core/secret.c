@@ -77,20 +77,6 @@ secret_equal(const char *a, const char *b)
 	return n == strlen(b) && sodium_memcmp(a, b, n) == 0;
 }
 
-void
-password_make(char password[PASSWORD_TEXT])
-{
-	/* 32 characters that nobody takes for another one */
-	static const char alphabet[] = "abcdefghijkmnpqrstuvwxyz23456789";
-
-	for (size_t i = 0; i < PASSWORD_TEXT - 1; i++)
-		password[i] =
-		    i % 5 == 4
-			? '-'
-			: alphabet[randombytes_uniform(sizeof alphabet - 1)];
-	password[PASSWORD_TEXT - 1] = '\0';
-}
-
 int
 password_hash(const char *password, char hash[PASSWORD_HASH_TEXT])
 {

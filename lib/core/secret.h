@@ -46,11 +46,6 @@ void secret_form_token(const char *secret, char token[SECRET_TEXT])
 /* Compares in a time that does not depend on the texts. */
 bool secret_equal(const char *a, const char *b) __attribute__((nonnull));
 
-/* A new password that a person can type: 20 characters in groups of four,
- * 100 bits. */
-#define PASSWORD_TEXT 25
-void password_make(char password[PASSWORD_TEXT]) __attribute__((nonnull));
-
 /* 0, or -1 logged (out of memory). */
 int password_hash(const char *password, char hash[PASSWORD_HASH_TEXT])
     __attribute__((nonnull, warn_unused_result));

@@ -235,12 +235,6 @@ store_failure(const struct store *s)
 }
 
 const char *
-store_failure_text(const struct store *s)
-{
-	return s->why.text;
-}
-
-const char *
 store_path(const struct store *s)
 {
 	return s->path;

@@ -56,8 +56,6 @@ void store_close(struct store *store);
 /* Of the last call that returned -1. */
 enum store_failure store_failure(const struct store *store)
     __attribute__((nonnull));
-const char *store_failure_text(const struct store *store)
-    __attribute__((nonnull));
 
 /* The path given to store_open(). */
 const char *store_path(const struct store *store) __attribute__((nonnull));

@@ -66,22 +66,6 @@ START_TEST(texts_are_compared_whole)
 }
 END_TEST
 
-START_TEST(a_made_password_can_be_typed)
-{
-	static const char alphabet[] = "abcdefghijkmnpqrstuvwxyz23456789";
-	char a[PASSWORD_TEXT], b[PASSWORD_TEXT];
-
-	begin();
-	password_make(a);
-	password_make(b);
-	ck_assert_uint_eq(strlen(a), 24);
-	for (int i = 0; i < 24; i++)
-		ck_assert(
-		    i % 5 == 4 ? a[i] == '-' : strchr(alphabet, a[i]) != NULL);
-	ck_assert_str_ne(a, b);
-}
-END_TEST
-
 START_TEST(passwords_are_verified_by_their_hash)
 {
 	char hash[PASSWORD_HASH_TEXT], again[PASSWORD_HASH_TEXT];
@@ -141,6 +125,5 @@ END_TEST
 
 HARNESS_MAIN("secret", secrets_are_64_hex_digits_and_differ,
     the_hash_is_blake2b_256, a_form_token_follows_from_the_secret_alone,
-    texts_are_compared_whole, a_made_password_can_be_typed,
-    passwords_are_verified_by_their_hash, nobodys_password_is_never_right,
-    nobodys_password_costs_the_same)
+    texts_are_compared_whole, passwords_are_verified_by_their_hash,
+    nobodys_password_is_never_right, nobodys_password_costs_the_same)

@@ -113,10 +113,8 @@ write_on(struct writer *w)
 		(void)usleep((useconds_t)below(w, PAUSE_US));
 		result = at < 3 ? ask(w) : at < 7 ? report_in(w) : complete(w);
 	}
-	if (result != 0)
-		(void)fprintf(stderr, "# writer: %s\n",
-		    w->box.store ? store_failure_text(w->box.store)
-				 : why.text);
+	if (!w->box.store) /* else the store's log says why */
+		(void)fprintf(stderr, "# writer: %s\n", why.text);
 	store_close(w->box.store);
 	return fclose(w->ends) == 0 && result == 0 ? 0 : 1;
 }
