@@ -3,6 +3,9 @@
 # pinned; and agents report as often as the appliance says.
 . "${SRCDIR:-.}/t/lib/e2e.sh"
 
+# Seconds of a run that is ended before.
+LONG=3600
+
 ctl() { "$BUILDDIR/conspectctl" --db "$DB" "$@"; }
 
 # Each archive is another one than the one before; there is no other address
@@ -76,21 +79,31 @@ newest() { sql 'SELECT status FROM ProfilingCommands ORDER BY id DESC LIMIT 1'; 
 newest_is() { [ "$(newest)" = "$1" ]; }
 newest_has_ended() { newest_is completed || newest_is failed; }
 
+# Sets BUSY: the profiler, of all that the host's agent has started.
+find_busy() {
+	local children
+	read -ra children \
+		<"/proc/${agent_pids[0]}/task/${agent_pids[0]}/children"
+	for BUSY in "${children[@]}"; do
+		if grep -qzx "$LONG" "/proc/$BUSY/cmdline"; then return; fi
+	done
+	return 1
+}
+
 # The host hears of an archive while it is busy, and downloads it when another
 # one has taken its place.
 check_replaced() {
-	local program digest file
+	local digest file
 	load_page
-	press start closed-host duration=3600 frequency=11 profiling_mode=cpu
-	ok 'the host is busy' wait_for "$PATIENCE" newest_is running
-	read -r program <"/proc/${agent_pids[0]}/task/${agent_pids[0]}/children"
+	press start closed-host "duration=$LONG" frequency=11 profiling_mode=cpu
+	ok 'the host is busy' wait_for "$PATIENCE" find_busy
 	pin_archive 'another archive is pinned'
 	digest=$DIGEST file=$FILE
 	press start closed-host enable_perfspect=on "duration=$DURATION" \
 		frequency=11 profiling_mode=cpu
 	ok 'the host is told of it' wait_for "$PATIENCE" newest_is accepted
 	pin_archive 'which a third one replaces'
-	kill -KILL "$program"
+	kill -KILL "$BUSY"
 	ok 'the host comes to it' wait_for "$PATIENCE" newest_has_ended
 	is "$(newest)" completed 'and completes'
 	is "$(readlink "$TAP_TMP/closed-host/tmp/perfspect/perfspect")" \
