@@ -290,7 +290,8 @@ take_lock(struct state *s, const char *directory, struct reason *why)
 		return 0;
 	if (errno == EWOULDBLOCK)
 		return reason_set(why,
-		    "another agent runs with the state directory %s",
+		    "another agent runs with the state directory %s: stop "
+		    "it, or set another --state-dir",
 		    directory);
 	return reason_set(why, "%s/lock: %s", directory, strerror(errno));
 }

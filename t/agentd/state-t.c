@@ -61,7 +61,9 @@ START_TEST(one_agent_at_a_time)
 {
 	struct state *second = NULL;
 	char *want = mem_fmt(
-	    "another agent runs with the state directory %s", directory);
+	    "another agent runs with the state directory %s: stop it, or "
+	    "set another --state-dir",
+	    directory);
 
 	ck_assert_int_eq(state_open(directory, &second, &why), -1);
 	ck_assert_str_eq(why.text, want);

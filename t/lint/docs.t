@@ -1,5 +1,5 @@
 #!/bin/bash
-# What README and CONTRIBUTING name exists: links, and paths in `code`.
+# What README and CONTRIBUTING name exists: links, paths in `code`, packages.
 . "${SRCDIR:-.}/t/lib/tap.sh"
 cd "${SRCDIR:-.}" || give_up 'no source tree'
 
@@ -28,4 +28,11 @@ for doc in README.md CONTRIBUTING.md; do
 	done < <(paths "$doc")
 	ok "$doc says something" test "$(wc -l <"$doc")" -gt 20
 done
+
+# The packages that README names are those that ./appliance installs.
+words() { grep -oE '[a-z][a-z0-9.+-]+' | sort; }
+is "$(sed -n '/^apt-get install/,/[^\\]$/p' README.md | words)" \
+	"$({ echo apt-get install && tr '\n' ' ' <appliance |
+		grep -oE "(BUILD|RUN)_PACKAGES='[^']*'" | cut -d"'" -f2; } | words)" \
+	'README and ./appliance need the same packages'
 done_testing
