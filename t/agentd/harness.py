@@ -29,6 +29,9 @@ PERFSPECT = os.path.join(TOP_BUILDDIR, "t/standins/perfspect")
 AGENT = os.path.join(BUILDDIR, "conspect-agentd")
 VERSION = "3.17.1_2026-08-07_c399daa0"
 TOKEN = "agent-token-0123456789"
+# Seconds of a run that a test ends, or whose end it does not wait for: no
+# machine is so slow that it ends by itself before.
+LONG = 100000
 # No test waits for luck: it waits for a condition, and this is when it gives
 # up.  Long, since a build machine may be slow, and valgrind makes it slower.
 DEADLINE = 600 if os.environ.get("CONSPECT_VALGRIND") else 120
@@ -104,7 +107,8 @@ class Server(http.server.ThreadingHTTPServer):
         self.extra = {}        # goes into each reply to a heartbeat
         self.files = {}        # path: bytes, or a function of the handler
         self.fetched = []      # paths of GETs
-        self.refuse = None     # (status, headers, body) for each request
+        self.refuse = None     # (status, headers, body) for each request, or
+                               # a function that gives it or None
         self.came = []         # ids of reports, and names of result files
         self.delivered = {}    # (command, name): bytes
         self.put_answer = None  # a function of the name: such a triple, or
@@ -151,6 +155,9 @@ class Server(http.server.ThreadingHTTPServer):
                     return one["state"]
         return None
 
+    def refusal(self):
+        return self.refuse() if callable(self.refuse) else self.refuse
+
     def heartbeat(self, beat):
         with self.lock:
             self.beats.append(beat)
@@ -186,8 +193,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         status = 200
         body = self.rfile.read(int(self.headers["Content-Length"]))
         server.headers_seen.append(dict(self.headers))
-        if server.refuse:
-            self.answer(*server.refuse)
+        refusal = server.refusal()
+        if refusal:
+            self.answer(*refusal)
             return
         data = json.loads(body)
         if self.path == "/api/metrics/heartbeat" or server.any_path:
@@ -211,14 +219,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         address = urllib.parse.urlsplit(self.path)
         *place, command, name = address.path.split("/")
         name = urllib.parse.unquote(name)
-        answer = server.refuse or (server.put_answer and
-                                   server.put_answer(name))
+        refusal = server.refusal()
+        answer = refusal or (server.put_answer and server.put_answer(name))
         wrong = (place != ["", "api", "metrics", "results"] or
                  address.query != "hostname=db01" or
                  self.headers["Authorization"] != "Bearer " + TOKEN)
         if wrong:
             answer = (400, {}, b"{}")
-        if not server.refuse:
+        if not refusal:
             server.came.append(name)
         if not answer:
             server.delivered[command, name] = body
@@ -267,6 +275,10 @@ class ProxyHandler(Handler):
     do_PUT = forward
 
 
+# No name of a host: a label has 63 characters at most.  So no resolver asks
+# another machine for it, which may be silent.
+NOBODY = "nobody" * 11
+
 held = []  # sockets of closed_port()
 
 
@@ -309,11 +321,12 @@ class Host:
         self.log = os.path.join(self.root, "log")
         self.token = os.path.join(self.root, "token")
         self.argv = os.path.join(self.root, "argv")
+        self.goes_on = os.path.join(self.root, "goes-on")
         os.mkdir(self.tmp)
         self.write(self.token, TOKEN + "\n", 0o600)
         self.env = clean_env(
             TMPDIR=self.tmp, GPROFILER_ARGV_LOG=self.argv,
-            GPROFILER_SECOND="0.2",
+            GPROFILER_SECOND="0.2", GPROFILER_GOES_ON=self.goes_on,
             GPROFILER_PERFSPECT=os.path.join(self.root, "perfspect_data"),
             PERFSPECT_DOWNLOAD_URL=server.url + "/perfspect.tgz")
         self.process = None
@@ -340,6 +353,13 @@ class Host:
             stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         log.close()
         return self
+
+    def hold_runs(self):
+        """From now on no run ends by itself, until release_runs()."""
+        self.write(self.goes_on, "", 0o600)
+
+    def release_runs(self):
+        os.unlink(self.goes_on)
 
     def kill(self):
         self.process.send_signal(signal.SIGKILL)

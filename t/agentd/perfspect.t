@@ -128,7 +128,7 @@ def cut_off(server, host):
     host.end()
     del host.env["PERFSPECT_KILLED"]
     host.start("--host-root", fake)
-    long = server.start(**dict(SHORT, duration=60, profiling_mode="none"))
+    long = server.start(**dict(SHORT, duration=LONG, profiling_mode="none"))
     until(lambda: content(watchdog)[:1] == "0", "PerfSpect runs")
     host.kill()
     host.start("--host-root", fake)
@@ -137,7 +137,7 @@ def cut_off(server, host):
     equal((content(watchdog)[:1], content(interval)[:1]), ("1", "4"),
           "the next one puts the settings back")
 
-    early = server.start(**dict(SHORT, duration=60, profiling_mode="none"))
+    early = server.start(**dict(SHORT, duration=LONG, profiling_mode="none"))
     until(lambda: content(watchdog)[:1] == "0", "PerfSpect runs")
     server.stop()
     report = server.report(early)

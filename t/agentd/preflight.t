@@ -134,17 +134,29 @@ def children(pid):
         return [int(n) for n in f.read().split()]
 
 
+def begin_to_write(fifo):
+    """A descriptor, once somebody reads; None before.  The reader then waits
+    for what is written."""
+    try:
+        return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        return None
+
+
 def a_check_that_hangs(server, host):
     played = Played(host)
     os.makedirs(played.root + "/proc/1/net")
-    os.mkfifo(played.root + "/proc/1/net/unix")
+    fifo = played.root + "/proc/1/net/unix"
+    os.mkfifo(fifo)
     host.start("--host-root", played.root)
     until(lambda: len(server.beats) > 2, "heartbeats")
+    writes = until(lambda: begin_to_write(fifo), "the check that hangs")
     ok(not any("preflight" in b for b in server.beats),
        "a check that hangs delays no heartbeat")
     looks = children(host.process.pid)
     equal(len(looks), 1, "it hangs in a process of its own")
     os.kill(looks[0], signal.SIGKILL)
+    os.close(writes)
     until(lambda: "preflight" in server.beats[-1], "a result")
     entries = server.beats[-1]["preflight"]
     equal([e["check"] for e in entries], CHECKS[:CHECKS.index("gprofiler")
@@ -158,8 +170,8 @@ def a_check_that_hangs(server, host):
     until(lambda: children(host.process.pid), "it hangs again")
     looks = children(host.process.pid)
     equal(host.end(), 0, "the agent ends nevertheless")
-    ok(not any(os.path.exists("/proc/%d" % p) for p in looks),
-       "and leaves no check behind")
+    until(lambda: all(map(gone, looks)), "the end of the check")
+    ok(True, "and leaves no check behind")
 
 
 run_at_once(by_hand, by_heartbeat, a_check_that_hangs)

@@ -16,7 +16,7 @@ def killed_while_running(server, host):
     command = server.start(duration=60, continuous=True)
     until(lambda: server.state(command) == "running" and marked(command),
           "running")
-    waiting = [server.start(duration=60, continuous=False) for _ in "ab"]
+    waiting = [server.start(duration=LONG, continuous=False) for _ in "ab"]
     until(lambda: server.state(waiting[1]) == "accepted", "one waits")
     agent = server.beats[-1]["agent_id"]
     host.kill()
@@ -39,9 +39,9 @@ def killed_while_running(server, host):
 
 
 def the_same_command_again(server, host):
-    host.start()
     command = server.start(duration=1)
     body = list(server.offers)
+    host.start()
     server.report(command)
     os.unlink(host.argv)
     # the server that lost the news offers it again and again
@@ -64,10 +64,12 @@ def the_same_command_again(server, host):
 
 
 def server_away(server, host):
+    host.hold_runs()
     host.start()
-    command = server.start(duration=5)
+    command = server.start(duration=1)
     until(lambda: server.state(command) == "running", "running")
     server.refuse = (503, {"Retry-After": "1"}, b"{\"detail\":\"busy\"}")
+    host.release_runs()
     until(lambda: os.path.exists(host.argv) and not marked(command),
           "the run ends without the server")
     until(lambda: "completed after" in host.log_text() and

@@ -37,11 +37,12 @@ def waits(host):
 
 
 def away_and_killed(server, host):
-    host.env["GPROFILER_SECOND"] = "1"
+    host.hold_runs()
     host.start()
-    command = server.start(duration=2)
+    command = server.start(duration=1)
     until(lambda: server.state(command) == "running", "running")
     server.refuse = (503, {"Retry-After": "1"}, b"{}")
+    host.release_runs()
     until(lambda: "completed after" in host.log_text(), "the run's end")
     host.kill()
     host.start()
@@ -91,12 +92,13 @@ def answers_and_names(server, host):
         some = tries["html"] if name.endswith(".html") else []
         return some.pop(0) if some else None
     server.put_answer = answer
-    host.env["GPROFILER_SECOND"] = "1"
+    host.hold_runs()
     host.start()
-    command = server.start(duration=2)
+    command = server.start(duration=1)
     until(lambda: server.state(command) == "running" and
           os.path.isdir(results(host, command)), "running")
     add_odd(results(host, command))
+    host.release_runs()
     server.report(command)
     until(lambda: state(host, "SELECT collected FROM runs") == [(1,)] and
           waits(host) == 0, "nothing waits any more")

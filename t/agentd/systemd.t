@@ -142,7 +142,7 @@ class Systemd:
         host.write(os.path.join(self.units, UNIT + ".d/test.conf"),
                    "[Unit]\nStartLimitIntervalSec=0\n"
                    "[Service]\nEnvironmentFile=%s\nStandardError=append:%s\n"
-                   "RestartSec=100ms\nWatchdogSec=3\nLimitCORE=0\n"
+                   "RestartSec=100ms\nWatchdogSec=15\nLimitCORE=0\n"
                    % (environment, host.log),
                    0o644)
         host.write(host.log, "", 0o600)
@@ -275,7 +275,7 @@ def profiles(server, host, systemd):
 
 def begins_anew(server, host, systemd):
     agent = server.beats[-1]["agent_id"]
-    command = server.start(duration=100)
+    command = server.start(duration=LONG)
     until(lambda: server.state(command) == "running", "running")
     pid = systemd.main_pid()
     os.kill(pid, signal.SIGKILL)
@@ -297,7 +297,7 @@ def begins_anew(server, host, systemd):
 
 
 def stops(server, host, systemd):
-    command = server.start(duration=100)
+    command = server.start(duration=LONG)
     until(lambda: server.state(command) == "running", "running")
     pid = systemd.main_pid()
     equal(systemd.ctl("stop", UNIT), (0, ""), "stop")

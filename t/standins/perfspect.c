@@ -38,6 +38,29 @@ on_signal(int sig)
 	told_to_end = 1;
 }
 
+/* gProfiler's stand-in holds signals back until we are ready for them. */
+static void
+take_signals(void)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	sigset_t none;
+
+	(void)sigaction(SIGINT, &action, NULL);
+	(void)sigaction(SIGTERM, &action, NULL);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Seconds that no change of the host's clock moves. */
+static double
+seconds(void)
+{
+	struct timespec now = { 0 };
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
 static int
 fail(const char *what, const char *about)
 {
@@ -244,18 +267,19 @@ parse(int argc, char **argv, struct settings *s)
 static int
 measure(const struct settings *s)
 {
-	time_t began = time(NULL);
+	double began = seconds();
+	time_t since = time(NULL);
 	int killed = getenv("PERFSPECT_KILLED") != NULL;
 	long rows;
 
 	while (!told_to_end && !killed &&
-	       (s->duration == 0 || time(NULL) - began < s->duration))
+	       (s->duration == 0 || seconds() - began < (double)s->duration))
 		(void)usleep(20000);
 	if (getenv("PERFSPECT_NO_FILES"))
 		return 0;
-	rows = (long)(time(NULL) - began) / s->interval;
+	rows = (long)(seconds() - began) / s->interval;
 	rows = killed ? 3 : rows < 1 ? 1 : rows > ROWS_MAX ? ROWS_MAX : rows;
-	if (write_series(s->output, rows, began, killed) ||
+	if (write_series(s->output, rows, since, killed) ||
 	    write_summary(s->output) || write_rest(s->output))
 		return fail("cannot write to ", s->output);
 	return 0;
@@ -265,7 +289,6 @@ static int
 metrics(int argc, char **argv)
 {
 	struct settings s = { .interval = INTERVAL, .output = "." };
-	struct sigaction action = { .sa_handler = on_signal };
 	int status;
 
 	if (getenv("PERFSPECT_FAIL"))
@@ -276,8 +299,7 @@ metrics(int argc, char **argv)
 		return fail("cannot write perfspect.log", "");
 	if (take_memory())
 		return fail("runtime: out of memory", "");
-	(void)sigaction(SIGINT, &action, NULL);
-	(void)sigaction(SIGTERM, &action, NULL);
+	take_signals();
 	log_arguments(argc, argv);
 	if (change_host("0", "16"))
 		return fail("cannot change the host's settings", "");
