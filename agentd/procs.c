@@ -10,12 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-/* A process without an environment is looked at so often, a millisecond
- * apart: the kernel is done with an execve() in less, unless a disk hangs. */
-#define EXEC_LOOKS 20
-#define EXEC_STEP_MS 1
+/* For processes without an environment a hunt waits so often, a millisecond
+ * each, in all: the kernel is done with an execve() in less, unless a disk
+ * hangs, and anyone may start many programs that have none. */
+#define EXEC_WAITS 20
+#define EXEC_WAIT_MS 1
 
 /* Fields of /proc/PID/stat, as proc(5) numbers them. */
 #define STAT_STATE 3
@@ -113,7 +115,7 @@ procs_is_alive(const char *root, const char *pid, struct buf *text)
 struct hunt {
 	pid_t session;
 	const char *entry;
-	int sig, found;
+	int sig, found, waits; /* waits: how many were needed */
 	struct buf text;
 };
 
@@ -126,20 +128,37 @@ has_memory(const char *pid, struct buf *text)
 }
 
 /*
+ * Another user can make reading his environment take for ever (pages of a
+ * file system of his own), and a mark in there would be put there by hand.
+ */
+static bool
+is_of_our_user(const char *pid)
+{
+	char *path = mem_fmt("/proc/%s", pid);
+	struct stat st;
+	bool ours = stat(path, &st) == 0 && st.st_uid == geteuid();
+
+	free(path);
+	return ours;
+}
+
+/*
  * In an execve() the old program's memory is gone and the new one's not laid
  * out: the environment reads as empty, which next to no program's is.
  */
 static bool
-is_marked(const char *pid, const char *entry, struct buf *text)
+is_marked(struct hunt *h, const char *pid)
 {
-	for (int i = 0; i < EXEC_LOOKS; i++) {
-		if (!procs_read("", pid, "environ", text))
-			return false;
-		if (text->len > 0)
-			return has_entry(text, entry, strlen(entry) + 1);
-		if (!has_memory(pid, text))
-			return false;
-		(void)poll(NULL, 0, EXEC_STEP_MS);
+	if (!is_of_our_user(pid))
+		return false;
+	while (procs_read("", pid, "environ", &h->text)) {
+		if (h->text.len > 0)
+			return has_entry(
+			    &h->text, h->entry, strlen(h->entry) + 1);
+		if (h->waits == EXEC_WAITS || !has_memory(pid, &h->text))
+			break;
+		h->waits++;
+		(void)poll(NULL, 0, EXEC_WAIT_MS);
 	}
 	return false;
 }
@@ -152,7 +171,7 @@ belongs(struct hunt *h, const char *pid)
 	if (h->session > 0 && stat_number(&h->text, STAT_SESSION) ==
 				  (unsigned long long)h->session)
 		return true;
-	return h->entry && is_marked(pid, h->entry, &h->text);
+	return h->entry && is_marked(h, pid);
 }
 
 static bool

@@ -17,8 +17,11 @@
 
 /*
  * Sends sig (0: only counts) to each living process that is in the session,
- * where session > 0, or whose environment holds `entry` as NAME=VALUE, where
- * entry is not NULL.  Never to the caller.  Returns how many there are.
+ * where session > 0, or that is the caller's user's and whose environment
+ * holds `entry` as NAME=VALUE, where entry is not NULL.  Never to the caller.
+ * One that is just becoming another program (execve) has no environment
+ * meanwhile and is waited for, 20 milliseconds in all.  Returns how many
+ * there are.
  */
 int procs_signal(pid_t session, const char *entry, int sig);
 

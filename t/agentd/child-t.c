@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -219,6 +220,80 @@ START_TEST(one_that_becomes_another_program_is_found)
 }
 END_TEST
 
+/* Starts n processes with the environment, in a session of their own, as user
+ * uid, and waits until they are what they shall be. */
+static void
+start_sleepers(pid_t *pids, size_t n, char *const *environment, uid_t uid)
+{
+	char sleep[] = "/bin/sleep", seconds[] = "1000";
+	char *argv[] = { sleep, seconds, NULL };
+	int ends[2];
+	char byte;
+
+	ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+	for (size_t i = 0; i < n; i++) {
+		pids[i] = fork();
+		if (pids[i] == 0) {
+			(void)setsid();
+			if (setuid(uid) == 0)
+				(void)execve(sleep, argv, environment);
+			_exit(1);
+		}
+	}
+	close(ends[1]);
+	ck_assert_int_eq(read(ends[0], &byte, 1), 0); /* all are executed */
+	close(ends[0]);
+}
+
+static void
+end_sleepers(const pid_t *pids, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		int status;
+
+		(void)kill(pids[i], SIGKILL);
+		ck_assert_int_eq(waitpid(pids[i], &status, 0), pids[i]);
+		ck_assert_int_eq(WTERMSIG(status), SIGKILL);
+	}
+}
+
+/* Reading another user's environment can be made to take for ever, and a
+ * mark there was put there by hand. */
+START_TEST(what_another_user_marks_is_none_of_ours)
+{
+	char entry[] = CHILD_MARK "=test-mark";
+	char *environment[] = { entry, NULL };
+	pid_t pid;
+
+	if (geteuid() != 0)
+		return;
+	start_sleepers(&pid, 1, environment, 65534);
+	ck_assert_int_eq(marked(), 0);
+	ck_assert_int_eq(child_kill_marked("test-mark"), 0);
+	end_sleepers(&pid, 1);
+	start_sleepers(&pid, 1, environment, 0);
+	ck_assert_int_eq(marked(), 1);
+	end_sleepers(&pid, 1);
+}
+END_TEST
+
+/* Each pause is a switch to another process. */
+START_TEST(one_without_an_environment_is_not_waited_for)
+{
+	enum { MANY = 50 };
+	char *environment[] = { NULL };
+	struct rusage before, after;
+	pid_t pids[MANY];
+
+	start_sleepers(pids, MANY, environment, geteuid());
+	(void)getrusage(RUSAGE_SELF, &before);
+	ck_assert_int_eq(marked(), 0);
+	(void)getrusage(RUSAGE_SELF, &after);
+	ck_assert_int_lt(after.ru_nvcsw - before.ru_nvcsw, 5 * MANY);
+	end_sleepers(pids, MANY);
+}
+END_TEST
+
 START_TEST(what_cannot_be_run_says_so)
 {
 	char *directory = suite_directory();
@@ -307,6 +382,8 @@ main(void)
 		one_that_ignores_signals_is_killed, sigint_comes_first,
 		grandchildren_end_as_well,
 		marked_processes_of_a_dead_agent_are_found,
+		what_another_user_marks_is_none_of_ours,
+		one_without_an_environment_is_not_waited_for,
 		one_that_becomes_another_program_is_found,
 		what_cannot_be_run_says_so, a_version_is_read,
 		what_is_no_version_is_refused };
