@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,13 @@
 #define CACHE_SIZE "-256"
 /* The lock is ours alone: whoever reads the file by hand is soon gone. */
 #define BUSY_MS 5000
+/*
+ * How often the lock is tried, and the wait between.  A child that an agent
+ * had just forked when it was killed holds its lock until it closes what it
+ * has from it: at once, or when a busy host lets it go on, so three seconds.
+ */
+#define LOCK_TRIES 60
+#define LOCK_WAIT_MS 50
 
 struct state {
 	sqlite3 *db;
@@ -275,6 +283,17 @@ make_directory(const char *directory, struct reason *why)
 	return 0;
 }
 
+static int
+lock_patiently(int fd)
+{
+	for (int tries = 1; flock(fd, LOCK_EX | LOCK_NB); tries++) {
+		if (errno != EWOULDBLOCK || tries == LOCK_TRIES)
+			return -1;
+		(void)poll(NULL, 0, LOCK_WAIT_MS);
+	}
+	return 0;
+}
+
 /* The lock goes with the open file: however the agent ends, it is free. */
 static int
 take_lock(struct state *s, const char *directory, struct reason *why)
@@ -286,7 +305,7 @@ take_lock(struct state *s, const char *directory, struct reason *why)
 	if (s->lock < 0)
 		return reason_set(
 		    why, "%s/lock: %s", directory, strerror(errno));
-	if (flock(s->lock, LOCK_EX | LOCK_NB) == 0)
+	if (lock_patiently(s->lock) == 0)
 		return 0;
 	if (errno == EWOULDBLOCK)
 		return reason_set(why,

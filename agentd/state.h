@@ -40,7 +40,8 @@ struct state_report {
 
 /*
  * Makes the directory (0700) where it is missing, takes the lock and opens
- * the file.  Returns 0, or -1 with the reason.
+ * the file.  Waits three seconds for a lock that is held: longer is another
+ * agent.  Returns 0, or -1 with the reason.
  */
 int state_open(const char *directory, struct state **state, struct reason *why)
     __attribute__((nonnull, warn_unused_result));

@@ -1,13 +1,17 @@
 /* What outlives the agent, also one that is killed. */
 #include "t/agentd/suite.h"
 
+#include "agentd/procs.h"
 #include "agentd/state.h"
 #include "core/buf.h"
 #include "core/json.h"
 #include "core/log.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -69,6 +73,60 @@ START_TEST(one_agent_at_a_time)
 	ck_assert_str_eq(why.text, want);
 	ck_assert_ptr_null(second);
 	free(want);
+}
+END_TEST
+
+/* Returns once the parent, having opened it, waits: it found the lock held. */
+static void
+await_a_try(int opened)
+{
+	struct inotify_event event;
+	struct buf stat = BUF_INIT(1000);
+	char *parent = mem_fmt("%ld", (long)getppid());
+
+	if (read(opened, &event, sizeof event) != sizeof event)
+		_exit(1);
+	do {
+		stat.len = 0;
+		(void)procs_read("", parent, "stat", &stat);
+	} while (!stat.data || !strstr(stat.data, ") S "));
+}
+
+/*
+ * What a killed agent had just forked holds the lock until it has closed its
+ * descriptors.  This one lets go once the lock was found held.
+ */
+static void __attribute__((noreturn)) hold_lock(const char *path, int told)
+{
+	int fd = open(path, O_RDWR), opened = inotify_init();
+
+	if (fd < 0 || flock(fd, LOCK_EX) ||
+	    inotify_add_watch(opened, path, IN_OPEN) < 0 ||
+	    write(told, "l", 1) != 1)
+		_exit(1);
+	await_a_try(opened);
+	_exit(0);
+}
+
+START_TEST(the_lock_of_one_that_was_killed_is_waited_for)
+{
+	char *path = mem_fmt("%s/lock", directory);
+	int told[2], status;
+	char step;
+	pid_t pid;
+
+	state_close(s);
+	ck_assert_int_eq(pipe(told), 0);
+	pid = fork();
+	if (pid == 0)
+		hold_lock(path, told[1]);
+	ck_assert_int_eq(read(told[0], &step, 1), 1);
+	ck_assert_int_eq(state_open(directory, &s, &why), 0);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	close(told[0]);
+	close(told[1]);
+	free(path);
 }
 END_TEST
 
@@ -302,8 +360,9 @@ int
 main(void)
 {
 	const TTest *const tests[] = { the_directory_is_private,
-		one_agent_at_a_time, the_agent_keeps_its_id,
-		an_id_is_known_once_accepted,
+		one_agent_at_a_time,
+		the_lock_of_one_that_was_killed_is_waited_for,
+		the_agent_keeps_its_id, an_id_is_known_once_accepted,
 		what_is_unfinished_is_found_again, reports_wait_for_the_server,
 		ids_come_newest_first_and_bounded,
 		nothing_told_is_lost_by_kill_9,
