@@ -8,6 +8,7 @@
 #include "core/log.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/file.h>
@@ -82,14 +83,16 @@ await_a_try(int opened)
 {
 	struct inotify_event event;
 	struct buf stat = BUF_INIT(1000);
-	char *parent = mem_fmt("%ld", (long)getppid());
+	char parent[24];
 
+	(void)snprintf(parent, sizeof parent, "%ld", (long)getppid());
 	if (read(opened, &event, sizeof event) != sizeof event)
 		_exit(1);
 	do {
 		stat.len = 0;
 		(void)procs_read("", parent, "stat", &stat);
 	} while (!stat.data || !strstr(stat.data, ") S "));
+	buf_free(&stat);
 }
 
 /*
@@ -110,12 +113,12 @@ static void __attribute__((noreturn)) hold_lock(const char *path, int told)
 
 START_TEST(the_lock_of_one_that_was_killed_is_waited_for)
 {
-	char *path = mem_fmt("%s/lock", directory);
+	char path[PATH_MAX], step;
 	int told[2], status;
-	char step;
 	pid_t pid;
 
 	state_close(s);
+	(void)snprintf(path, sizeof path, "%s/lock", directory);
 	ck_assert_int_eq(pipe(told), 0);
 	pid = fork();
 	if (pid == 0)
@@ -126,7 +129,6 @@ START_TEST(the_lock_of_one_that_was_killed_is_waited_for)
 	ck_assert_int_eq(status, 0);
 	close(told[0]);
 	close(told[1]);
-	free(path);
 }
 END_TEST
 
