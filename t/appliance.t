@@ -34,7 +34,10 @@ check_options() {
 }
 
 mode() { stat -c %a "$1"; }
-agents() { pgrep -cf -- "--state-dir $STATE/agent"; }
+# Whether $1 agents run.  What one has forked bears its name for a moment.
+agents_are() {
+	[ "$(pgrep -cf -- "--state-dir $STATE/agent")" = "$1" ]
+}
 
 # change_password: by the console's form, at http://127.0.0.1:$1.
 change_password() {
@@ -84,18 +87,18 @@ check_up() {
 	check_pinned "$port"
 	run status --state-dir "$STATE"
 	is "$RC" 0 'status is 0'
-	is "$(agents)" 1 'one agent runs'
+	ok 'one agent runs' wait_for 60 agents_are 1
 	run up --port "$port" --state-dir "$STATE"
 	is "$RC" 0 'it can be run again'
 	unlike "$OUT" 'password' 'without a second password'
 	is "$(change_password "$port")" 303 'the password can be changed'
 	ok 'and is no longer kept' test ! -e "$STATE/initial-password"
-	is "$(agents)" 1 'and without a second agent'
+	ok 'and without a second agent' wait_for 60 agents_are 1
 	run up --port "$port" --state-dir "$STATE" --cgi
 	is "$RC" 0 'it changes to plain CGI'
 	run down --state-dir "$STATE"
 	is "$RC" 0 'it goes down'
-	is "$(agents)" 0 'no agent is left'
+	ok 'no agent is left' wait_for 60 agents_are 0
 	run status --state-dir "$STATE"
 	is "$RC" 3 'status is 3 again'
 }
@@ -105,7 +108,7 @@ check_taken_port() {
 	port=$(free_port)
 	python3 -m http.server --bind 127.0.0.1 "$port" >/dev/null 2>&1 &
 	server=$!
-	wait_for 10 curl -s -o /dev/null "http://127.0.0.1:$port/"
+	wait_for 60 curl -s -o /dev/null "http://127.0.0.1:$port/"
 	run up --port "$port" --state-dir "$STATE"
 	is "$RC" 1 'a port that another has is an error'
 	like "$OUT" "port $port .* is taken.*--port" 'that names the way out'

@@ -14,6 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* A mark of this process alone: the same test may run beside it. */
+static char mark[32], entry[64];
+
 static const struct child_patience patience = { 300, 300 };
 
 static int
@@ -31,7 +34,7 @@ start(struct child *c, const char *script, int log_fd, size_t log_max)
 	static char copy[512];
 	struct child_plan plan = { .body = run_shell,
 		.context = copy,
-		.mark = "test-mark",
+		.mark = mark,
 		.log_fd = log_fd,
 		.log_max = log_max };
 	struct reason why;
@@ -72,7 +75,7 @@ wait_for_line(struct child *c, const char *line)
 static int
 marked(void)
 {
-	return procs_signal(0, CHILD_MARK "=test-mark", 0);
+	return procs_signal(0, entry, 0);
 }
 
 static void
@@ -195,8 +198,8 @@ START_TEST(marked_processes_of_a_dead_agent_are_found)
 	start(&c, "setsid sleep 1000 & echo ready; sleep 1000", -1, 0);
 	wait_for_line(&c, "ready");
 	wait_for_marked(3);
-	ck_assert_int_eq(child_kill_marked("test-mar"), 0);
-	ck_assert_int_eq(child_kill_marked("test-mark"), 3);
+	ck_assert_int_eq(child_kill_marked("test-mark-"), 0);
+	ck_assert_int_eq(child_kill_marked(mark), 3);
 	finish(&c);
 }
 END_TEST
@@ -210,9 +213,9 @@ START_TEST(one_that_becomes_another_program_is_found)
 	start(&c, "s='exec sh -c \"$s\"'; export s; echo ready; eval \"$s\"",
 	    -1, 0);
 	wait_for_line(&c, "ready");
-	for (int i = 0; i < 1000; i++)
+	for (int i = 0; i < 300; i++)
 		ck_assert_int_eq(marked(), 1);
-	ck_assert_int_eq(child_kill_marked("test-mark"), 1);
+	ck_assert_int_eq(child_kill_marked(mark), 1);
 	ck_assert_int_eq(marked(), 0);
 	finish(&c);
 	child_describe(c.status, text);
@@ -261,7 +264,6 @@ end_sleepers(const pid_t *pids, size_t n)
  * mark there was put there by hand. */
 START_TEST(what_another_user_marks_is_none_of_ours)
 {
-	char entry[] = CHILD_MARK "=test-mark";
 	char *environment[] = { entry, NULL };
 	pid_t pid;
 
@@ -269,7 +271,7 @@ START_TEST(what_another_user_marks_is_none_of_ours)
 		return;
 	start_sleepers(&pid, 1, environment, 65534);
 	ck_assert_int_eq(marked(), 0);
-	ck_assert_int_eq(child_kill_marked("test-mark"), 0);
+	ck_assert_int_eq(child_kill_marked(mark), 0);
 	end_sleepers(&pid, 1);
 	start_sleepers(&pid, 1, environment, 0);
 	ck_assert_int_eq(marked(), 1);
@@ -388,5 +390,7 @@ main(void)
 		what_cannot_be_run_says_so, a_version_is_read,
 		what_is_no_version_is_refused };
 
+	(void)snprintf(mark, sizeof mark, "test-mark-%ld", (long)getpid());
+	(void)snprintf(entry, sizeof entry, CHILD_MARK "=%s", mark);
 	return suite_run("child", tests, SUITE_N(tests));
 }

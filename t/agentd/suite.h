@@ -25,7 +25,7 @@ suite_run_with(const char *name, const TTest *const *tests, size_t n,
 	for (size_t i = 0; i < n; i++)
 		tcase_add_test(tcase, tests[i]);
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
-	tcase_set_timeout(tcase, 60);
+	tcase_set_timeout(tcase, 120);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_set_tap(runner, "-");

@@ -50,8 +50,9 @@ const until = async (host, states) => {
   const end = Date.now() + patience;
   let found = await state(host);
   while (!states.includes(found) && Date.now() < end) {
+    const loaded = page.waitForEvent('load');
     await page.getByRole('link', { name: 'Refresh' }).click();
-    await page.waitForLoadState();
+    await loaded;
     found = await state(host);
   }
   return found;

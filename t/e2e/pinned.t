@@ -69,10 +69,14 @@ check_run() {
 		'with the archive that was pinned'
 	is "$(sql 'SELECT perfspect_version FROM ProfilingExecutions')" \
 		3.17.1_2026-08-07_c399daa0 'and its version was reported'
-	like "$(cat "$STATE/log/access.log")" "\"GET /dist/$FILE HTTP/1.1\" 200" \
-		'it came from the appliance'
+	ok 'it came from the appliance' wait_for 60 was_fetched "$FILE"
 	like "$(cat "$dir/log")" "PerfSpect from $BASE/dist/$FILE " \
 		'and the agent says so'
+}
+
+# The server's log is written some seconds after its answers.
+was_fetched() {
+	grep -q "\"GET /dist/$1 HTTP/1.1\" 200" "$STATE/log/access.log"
 }
 
 newest() { sql 'SELECT status FROM ProfilingCommands ORDER BY id DESC LIMIT 1'; }
@@ -110,7 +114,7 @@ check_replaced() {
 		"versions/$digest/perfspect" \
 		'with the archive that it was told of'
 	ok 'which came from the appliance' \
-		grep -q "\"GET /dist/$file HTTP/1.1\" 200" "$STATE/log/access.log"
+		wait_for 60 was_fetched "$file"
 }
 
 [ -z "$(server_missing lighttpd-fastcgi)" ] ||

@@ -135,15 +135,23 @@ results_arrive() {
 	CAME=$(dirname "$DB")/results/$id
 	ok 'the run left result files' test -n "$(ls "$LEFT")"
 	ok 'they come to the server' wait_for "$PATIENCE" all_came
-	curl -sS -b "$TAP_TMP/cookies" -o "$TAP_TMP/list" \
-		"$BASE/api/metrics/results/$id"
-	is "$(sqlite3 :memory: "SELECT group_concat(value ->> '\$.name', ' ')
-		FROM json_each(readfile('$TAP_TMP/list'), '\$.files')")" \
-		"$(find "$LEFT" -type f -printf '%f\n' | LC_ALL=C sort |
-			paste -sd ' ')" \
-		'where a user finds them'
+	# a file is there before the database knows of it
+	ok 'where a user finds them' wait_for "$PATIENCE" all_listed "$id"
+	is "$(listed)" "$(left)" 'by their names'
 }
 all_came() { diff -r "$LEFT" "$CAME" >/dev/null 2>&1; }
+left() {
+	find "$LEFT" -type f -printf '%f\n' | LC_ALL=C sort | paste -sd ' '
+}
+listed() {
+	sqlite3 :memory: "SELECT group_concat(value ->> '\$.name', ' ')
+		FROM json_each(readfile('$TAP_TMP/list'), '\$.files')"
+}
+all_listed() {
+	curl -sS -b "$TAP_TMP/cookies" -o "$TAP_TMP/list" \
+		"$BASE/api/metrics/results/$1"
+	[ "$(listed)" = "$(left)" ]
+}
 
 run_without_archive() {
 	load_page

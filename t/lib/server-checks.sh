@@ -11,7 +11,7 @@
 # request [CURL ARGUMENT...] PATH: sets STATUS, HEADERS and BODY.
 request() {
 	local path=${*: -1}
-	STATUS=$(curl -sS --max-time 30 --path-as-is \
+	STATUS=$(curl -sS --max-time 120 --path-as-is \
 		-D "$TAP_TMP/headers" -o "$TAP_TMP/body" -w '%{http_code}' \
 		"${@:1:$#-1}" "$BASE$path" 2>"$TAP_TMP/curl") ||
 		STATUS="$STATUS ($(cat "$TAP_TMP/curl"))"

@@ -171,8 +171,8 @@ server_start() {
 		nginx-*) server_start_nginx ;;
 		*) give_up "no server $kind" ;;
 		esac
-		wait_for 20 server_listens
-		! kill -0 "${server_pids[-1]}" 2>/dev/null || return 0
+		wait_for 60 server_listens &&
+			kill -0 "${server_pids[-1]}" 2>/dev/null && return 0
 		diag "$kind did not start (try $try)"
 		server_stop
 	done

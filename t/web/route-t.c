@@ -248,14 +248,21 @@ END_TEST
 
 START_TEST(too_many_failures_are_429)
 {
+	const char *wait;
+
 	fixture_begin();
-	for (int i = 0; i < LOGIN_FREE_TRIES; i++)
+	/* so many that the wait outlives the test */
+	for (int i = 0; i < LOGIN_FREE_TRIES + 20; i++)
 		ck_assert_int_eq(
 		    login_failed(fx.store, "viewer", FIXTURE_ADDRESS), 0);
 	fixture_request(METHOD_GET, "/viewer");
 	send_as(AS_WRONG_PASSWORD);
 	ck_assert_int_eq(dispatch(), 429);
-	ck_assert(fixture_has_header("Retry-After: 1\r\n"));
+	wait = strstr(buf_text(&fx.reply.headers), "Retry-After: ");
+	ck_assert_ptr_nonnull(wait);
+	ck_assert_int_gt(atoi(wait + strlen("Retry-After: ")), 0);
+	ck_assert_int_le(
+	    atoi(wait + strlen("Retry-After: ")), LOGIN_WAIT_MAX_MS / 1000);
 	fixture_end();
 }
 END_TEST
